@@ -7,8 +7,9 @@
 //   return true; });
 //
 // Calls block until they are done. A Model and its sessions belong to one thread at a time, unless it was loaded for
-// several sequences (LoadOptions::sequences) or has a scheduler: then each session may have a thread of its own. cancel() may come from any
-// thread. Many requests at once, with priorities and streams: scheduler.h. Link with find_package(doppler) and the target doppler::doppler.
+// several sequences (LoadOptions::sequences) or has a scheduler: then each session may have a thread of its own.
+// cancel() may come from any thread. Many requests at once, with priorities and streams: scheduler.h. Link with
+// find_package(doppler) and the target doppler::doppler.
 #pragma once
 
 #include <cstdint>
@@ -42,22 +43,23 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  std::string draft =
-      "auto";  // the model's next-token layer guesses tokens: "auto" (where that is faster), "on", "off"
+  // The model's next-token layer guesses tokens: "auto" (if that is faster), "on", "off".
+  std::string draft = "auto";
   std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
-  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions and requests
-  // then take turns, and switching between them costs evaluating what differs again. More: each has its own sequence.
+  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for a single one;
+  // sessions and requests then take turns, and a switch evaluates the differing part again. More: each has its own
+  // sequence.
   uint32_t sequences = 1;
-  uint32_t pool_tokens =
-      0;  // of all sequences' caches together; 0: ctx_len for each, or what fits the device
+  // Tokens of all sequences' caches together; 0: ctx_len for each, or as many as fit the device.
+  uint32_t pool_tokens = 0;
   uint64_t cache_host_bytes = 0;  // host memory for prefixes that left the GPU's; 0: they are forgotten
-  // GPU memory for the experts of a mixture: beyond it they stay in the file and come when they are chosen. Natively, of one
-  // sequence. 0: all of them, or as many as the device has memory for.
+  // GPU memory for the experts of a mixture: beyond it they stay in the file and come when they are chosen. Natively,
+  // for one sequence. 0: all experts, or as many as the device has memory for.
   uint64_t expert_bytes = 0;
   // Embeddings of each layer (Gemma 3n and 4) stay in the file, and the rows of a step's tokens come with it. Natively.
-  // false: they do where the device has no memory for them.
+  // false: they do so only if the device has no memory for them.
   bool layer_table_on_host = false;
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
   // Several without a name are added up. With named ones, or adapter_slots, the model has room for adapters that come
@@ -99,8 +101,8 @@ struct SamplingOptions {
   float dry_base = 1.75f;       // by multiplier * base^(length of the run - allowed length)
   uint32_t dry_allowed_length = 2;
   uint32_t dry_range = 0;  // tokens back, at most 1024; 0: that many
-  std::vector<std::string> dry_breakers = {"\n", ":", "\"",
-                                           "*"};  // no run reaches over a token with one of these
+  // A token with such a text ends a run.
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
 };
 
 inline constexpr uint32_t kMaxTopLogprobs = 20;
@@ -117,8 +119,8 @@ enum class GrammarKind : uint8_t {
   kGrammar,  // Lark, or GBNF, whose rules have "::="
 };
 
-// What an answer must be, from its first token to its end token. A schema's keywords that cannot be honoured are errors, and
-// so is a grammar where there is no library of grammars (docs/howto/grammars.md).
+// The form that an answer must have, from its first token to its end token. A schema's keywords that cannot be honoured
+// are errors. Without a library of grammars (docs/howto/grammars.md) every grammar is an error.
 struct Grammar {
   GrammarKind kind = GrammarKind::kNone;
   std::string text;
@@ -142,22 +144,22 @@ struct GenerateOptions {
   // Adapters of this answer, added up; an empty list: none. No list: those that the model was loaded with.
   std::optional<std::vector<AdapterUse>> adapters = {};
   uint32_t max_tokens = 0;        // 0: until the model stops or the context is full
-  std::vector<std::string> stop;  // texts that end the generation and are not part of it
+  std::vector<std::string> stop;  // these end the generation and are not part of the text
   bool ignore_eos = false;
   WhenFull when_full = WhenFull::kStop;
   Grammar grammar;            // not with min_tokens
   bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
-  // Of models with one sequence; several are batched by their scheduler.
+  // For models with one sequence; several are batched by their scheduler.
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
-  bool stop_on_device =
-      true;                 // the device stops at an end token by itself; or else only the host looks for it
+  // The device stops at an end token by itself; false: only the host looks for it.
+  bool stop_on_device = true;
   bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 
-// What a generation would refuse whatever its model, to ask before one is loaded. Errors: a number out of its range, more tokens
-// before an end token than the answer may have, min_tokens beside a grammar.
+// The refusals of a generation that do not depend on its model, to ask before one is loaded. Errors: a number out of
+// its range, more tokens before an end token than the answer may have, min_tokens beside a grammar.
 Result<void> check_options(const GenerateOptions& options);
 
 enum class StopReason : uint8_t { kEndOfText, kStopString, kTokenLimit, kContextFull, kCancelled };
@@ -165,14 +167,15 @@ const char* stop_reason_name(StopReason reason);  // "end-of-text", "stop-string
 
 struct Timings {
   uint32_t prompt_tokens = 0;     // of the prompt
-  uint32_t evaluated_tokens = 0;  // of these, not found in the cache
-  uint32_t cached_tokens = 0;     // of these, found there
+  uint32_t evaluated_tokens = 0;  // prompt tokens that were not found in the cache
+  uint32_t cached_tokens = 0;     // prompt tokens that were found there
   uint32_t generated_tokens = 0;
-  uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
-  uint32_t drafted_tokens = 0,
-           accepted_tokens = 0;  // guessed by the model's next-token layer; of these, right
-  uint32_t preemptions =
-      0;  // how often its place or memory was given to another, and what it had was evaluated again
+  // generated tokens that were appended without a step of their own: a grammar left no other
+  uint32_t forced_tokens = 0;
+  // Tokens that the model's next-token layer guessed, and how many guesses were right.
+  uint32_t drafted_tokens = 0, accepted_tokens = 0;
+  // The number of times that its place or memory was given to another, and its tokens were evaluated again.
+  uint32_t preemptions = 0;
   double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
   double ttft_seconds = 0;    // from the call to the first token
   double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals
@@ -189,7 +192,7 @@ struct TokenLogprobs {
 struct Generation {
   std::string text;
   std::vector<int32_t> tokens;          // generated ids, the end token included
-  std::vector<TokenLogprobs> logprobs;  // of each of them, where they were asked for
+  std::vector<TokenLogprobs> logprobs;  // one for each token, if requested
   StopReason stop = StopReason::kTokenLimit;
   Timings timings;
 };
@@ -199,25 +202,25 @@ struct Message {
   std::string content;
 };
 
-// How a model was loaded. Its weights stream while its kernels compile, so that the times overlap.
+// The load of a model. Its weights stream while its kernels compile, so that the times overlap.
 struct LoadReport {
   double seconds = 0;            // of everything
   double weights_seconds = 0;    // until the last byte of the weights was handed to the device
-  double copy_seconds = 0;       // of them, reading the file into memory that the device sees
+  double copy_seconds = 0;       // part of weights_seconds: reading the file into memory that the device sees
   double pipelines_seconds = 0;  // until the last kernel was compiled
-  // Bytes of the file that the GPU laid out for its kernels, that could stay as they were, and that the host laid out.
+  // Bytes of the file: those laid out by the GPU for its kernels, unchanged ones, and those laid out by the host.
   uint64_t repacked_bytes = 0, copied_bytes = 0, rearranged_bytes = 0;
   std::string uploads;     // "ring" of staging buffers, "queue", or "host" in a browser
   uint64_t pipelines = 0;  // made
-  // Of the cache of compiled kernels: entries found, and entries that had to be compiled and were stored.
+  // The cache of compiled kernels: entries found, and entries that had to be compiled and were stored.
   uint64_t blobs_found = 0, blobs_stored = 0;
 };
 
 struct ModelInfo {
   std::string name, architecture, adapter, provider;
   bool synthetic = false;  // random weights (`doppler synth`)
-  uint32_t embedding_dim =
-      0;  // of models that give vectors of texts; 0: the model writes text, or gives scores
+  // For models that give vectors of texts; 0: the model writes text, or gives scores.
+  uint32_t embedding_dim = 0;
   bool gives_scores = false;  // of a text for a query (Model::rerank)
   std::string pooling;        // "mean", "cls" or "last"; "none": the model writes text
   uint32_t vocab_size = 0, ctx_len = 0, trained_ctx_len = 0, n_layers = 0;
@@ -226,8 +229,8 @@ struct ModelInfo {
   bool has_tokenizer = false, has_chat_template = false;
 };
 
-// Experts that come to the GPU when they are chosen, since the model was loaded. A use is of one expert of a layer in one
-// step or piece of a prompt.
+// The paging of experts that come to the GPU when they are chosen, since the model was loaded. A use is of one expert
+// of a layer in one step or piece of a prompt.
 struct ExpertPaging {
   uint32_t slots = 0, experts = 0;              // of a layer; 0: all experts lie on the GPU
   uint64_t uses = 0, misses = 0;                // misses: uses that waited for an upload
@@ -238,8 +241,8 @@ struct ExpertPaging {
   }
 };
 
-// Counted by the device since the model was loaded. Objects must stay 0; those of plans that a generation is the first to need
-// (log-probabilities, a grammar, further samplers) are not among them.
+// Counted by the device since the model was loaded. Objects must stay 0. Plans that a generation is the first to need
+// (log-probabilities, a grammar, further samplers) do not count.
 struct Counters {
   uint64_t submits = 0, dispatches = 0, readback_bytes = 0, objects_created = 0;
   ExpertPaging experts = {};
@@ -249,14 +252,15 @@ struct Counters {
 using TextCallback = std::function<bool(std::string_view text)>;
 
 struct EmbedOptions {
-  // Of the embedding: the first so many, for models that were trained for it; 0: all. Error: other models, more than all.
+  // Keeps only so many first numbers of the embedding, for models that were trained for it; 0: all. Error: other
+  // models, more than all.
   uint32_t dimensions = 0;
   bool truncate = false;  // a text that is longer than the context is cut at its end; without it is an error
   bool add_special = true;  // put the model's own tokens around a text
 };
 
 struct Embedding {
-  std::vector<float> values;  // of length 1, where the model's files say so
+  std::vector<float> values;  // of length 1, if the model's files say so
   uint32_t tokens = 0;        // that were evaluated
 };
 
@@ -322,10 +326,11 @@ class Model {
   // Error: a model that writes text.
   Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
-  // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
+  // The score of a text for a query, 0 to 1, by a model that scores pairs. Error: another model.
   Result<float> rerank(std::string_view query, std::string_view text);
   // An adapter that answers may ask for by `name` from now on; one of this name is replaced. Errors: a file that is no
-  // adapter, or of another model; the model was loaded without room for it (LoadOptions::adapter_slots). From any thread.
+  // adapter, or of another model; the model was loaded without room for it (LoadOptions::adapter_slots). From any
+  // thread.
   Result<void> load_adapter(const std::string& name, const std::string& path);
   // Answers under way keep it. Error: there is none of this name.
   Result<void> unload_adapter(const std::string& name);

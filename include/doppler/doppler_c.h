@@ -9,8 +9,8 @@
  *   arguments, which are NULL after an error. A pointer that must not be NULL and is gives an error that names it.
  * - Structs open with their size, which the caller sets, so that later versions can add members: options with their
  *   _init function, what the library fills as `doppler_timings timings = {.size = sizeof(timings)}`. Messages and
- *   biases, which come in arrays, stay as they are.
- * - Text is UTF-8 and ends with a NUL; where a length comes with it, the NUL is not counted.
+ *   biases, which come in arrays, never change.
+ * - Text is UTF-8 and ends with a NUL; a length does not count the NUL.
  * - What a _free function frees may be NULL. Handles may be freed in any order: a session keeps its model alive.
  * - Threads: doppler.h says which calls may come from which. Callbacks come from the thread of the call they belong to.
  * - No C++ exception leaves the library; callbacks must not let one in. */
@@ -45,7 +45,7 @@ typedef struct doppler_generation doppler_generation;
 #define DOPPLER_C_VERSION 1                    /* grows with each addition to this header */
 DOPPLER_API uint32_t doppler_c_version(void);  /* the library's DOPPLER_C_VERSION */
 DOPPLER_API const char* doppler_version(void); /* "0.1.0" */
-/* What a function below allocated: lists of tokens and texts. */
+/* Frees the memory that a function below allocated: lists of tokens and texts. */
 DOPPLER_API void doppler_free(void* memory);
 
 /* ---- Errors */
@@ -129,8 +129,8 @@ DOPPLER_CAN_FAIL doppler_error* doppler_model_load(const char* path, const doppl
                                                    doppler_model** model);
 DOPPLER_API void doppler_model_free(doppler_model* model);
 
-/* An adapter that answers may ask for by `name` from now on; one of this name is replaced. The model must have room for it
- * (adapter_slots). Answers under way keep what doppler_model_unload_adapter takes away. */
+/* An adapter that answers may ask for by `name` from now on; one of this name is replaced. The model must have room for
+ * it (adapter_slots). Answers under way keep what doppler_model_unload_adapter takes away. */
 DOPPLER_CAN_FAIL doppler_error* doppler_model_load_adapter(doppler_model* model, const char* name,
                                                            const char* path);
 DOPPLER_CAN_FAIL doppler_error* doppler_model_unload_adapter(doppler_model* model, const char* name);
@@ -247,20 +247,20 @@ DOPPLER_API const char* doppler_stop_reason_name(doppler_stop_reason reason); /*
 typedef struct doppler_timings {
   size_t size;
   uint32_t prompt_tokens;    /* of the prompt */
-  uint32_t evaluated_tokens; /* of these, not found in the cache */
-  uint32_t cached_tokens;    /* of these, found there */
+  uint32_t evaluated_tokens; /* prompt tokens that were not found in the cache */
+  uint32_t cached_tokens;    /* prompt tokens that were found there */
   uint32_t generated_tokens;
   double queued_seconds;  /* of a scheduler's stream: from the call to a place among those that run */
   double ttft_seconds;    /* from the call to the first token */
   double decode_seconds;  /* from the first token to the last: generated_tokens - 1 intervals */
-  uint64_t forced_tokens; /* of those generated, appended without a step each: a grammar left no other */
-  uint64_t drafted_tokens, accepted_tokens; /* guessed by the model's next-token layer; of these, right */
-  uint64_t
-      preemptions; /* how often its place or memory was given to another, and what it had was evaluated again */
+  uint64_t forced_tokens; /* generated without a step each: a grammar left no other */
+  uint64_t drafted_tokens, accepted_tokens; /* the next-token layer's guesses, and the right ones */
+  /* the number of times that its place or memory was given to another, and its tokens were evaluated again */
+  uint64_t preemptions;
 } doppler_timings;
 
-/* Text and tokens live as long as the generation; length and count may be NULL. Of the generation NULL they are "" and
- * NULL, and its stop reason is DOPPLER_STOP_CANCELLED. */
+/* Text and tokens live as long as the generation; length and count may be NULL. The generation NULL has the text "" and
+ * the tokens NULL, and its stop reason is DOPPLER_STOP_CANCELLED. */
 DOPPLER_API const char* doppler_generation_text(const doppler_generation* generation, size_t* length);
 DOPPLER_API const int32_t* doppler_generation_tokens(const doppler_generation* generation, size_t* count);
 DOPPLER_API doppler_stop_reason doppler_generation_stop_reason(const doppler_generation* generation);
@@ -271,8 +271,9 @@ typedef struct doppler_token_logprob {
   float logprob; /* natural logarithm of the model's probability, at temperature 1 and before all samplers */
 } doppler_token_logprob;
 
-/* Of token `index`: its own, and up to `capacity` of those of the best tokens, the best first; `count` is how many there
- * are. best may be NULL with capacity 0. Error: the generation was not asked for them, or has no such token. */
+/* The log-probabilities at token `index`: its own, and up to `capacity` of those of the best tokens, the best first;
+ * `count` is their number. best may be NULL with capacity 0. Error: the generation did not request them, or has no such
+ * token. */
 DOPPLER_CAN_FAIL doppler_error* doppler_generation_get_logprobs(const doppler_generation* generation,
                                                                 size_t index, doppler_token_logprob* own,
                                                                 doppler_token_logprob* best, size_t capacity,

@@ -9,7 +9,7 @@
 
 namespace doppler {
 
-// What kind of failure, so that a program (exit code, HTTP status) can react without reading the sentence.
+// The kind of failure, so that a program (exit code, HTTP status) can react without reading the sentence.
 enum class ErrorKind : uint8_t {
   kInvalidInput,  // a file, flag or request is wrong
   kUnsupported,   // valid, but this build or device cannot do it

@@ -41,7 +41,7 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// What a Result<T> may be made from: anything that makes a T, but neither an error nor another Result.
+// A Result<T> may be made from anything that makes a T, but neither from an error nor from another Result.
 template <class U, class T>
 concept ValueFor = !is_result<std::remove_cvref_t<U>> &&
                    !std::is_same_v<std::remove_cvref_t<U>, Unexpected> && std::is_constructible_v<T, U>;

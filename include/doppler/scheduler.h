@@ -1,5 +1,5 @@
-// Many generations at once over one model: requests go in, streams of text come out. Sequences that are decoded together
-// share the reading of the weights, and prompts that begin alike share the evaluation of what they have in common.
+// Many generations at once over one model: requests go in, streams of text come out. Sequences that are decoded
+// together share the reading of the weights, and prompts that begin alike share the evaluation of their common part.
 //
 //   auto model = doppler::Model::load("model.gguf", {.sequences = 16});
 //   auto scheduler = model->scheduler();
@@ -30,17 +30,17 @@ struct Request {
   int32_t priority = 0;         // 0 to 7; higher ones begin earlier, in the slot of a lower one if need be
   double deadline_seconds = 0;  // to begin within; then it ends with an error. 0: none
   bool show_special = false;    // special tokens are part of the text, as those that open a tool call
-  bool cache_prompt =
-      true;  // false: what earlier requests evaluated is not used, nor this by later ones; forks share it
-  // Called by the engine's thread when try_next() has news, perhaps after the stream's end; must return soon. Forks have
-  // it. With it submit() and cancel() do not wait: what the request cannot be, the stream tells.
+  // false: the request does not use what earlier requests evaluated, nor do later ones use its own; forks share it.
+  bool cache_prompt = true;
+  // Called by the engine's thread when try_next() has news, perhaps after the stream's end; must return soon. Forks
+  // have it. With it submit() and cancel() do not wait: the stream reports an impossible request.
   std::function<void()> on_news = {};
 };
 
-// What try_next() found.
+// The result of try_next().
 struct StreamPiece {
   std::string text;
-  bool ended = false;  // nothing comes behind this text
+  bool ended = false;  // no text follows this text
 };
 
 class Stream {
@@ -52,9 +52,9 @@ class Stream {
   // Waits for more text, which may be empty while a character or a possible stop string is incomplete. No value: the
   // generation has ended.
   Result<std::optional<std::string>> next();
-  // What next() has come to so far.
+  // The result of next() so far.
   const Generation& so_far() const;
-  // What came since the last call, without waiting.
+  // The text since the last call, without waiting.
   Result<StreamPiece> try_next();
   // The whole answer; waits for its end.
   Result<Generation> finish();
@@ -70,7 +70,7 @@ class Stream {
   std::unique_ptr<Impl> impl_;
 };
 
-// How busy a scheduler is now.
+// The present load of a scheduler.
 struct SchedulerLoad {
   uint32_t running = 0, waiting = 0;     // streams
   uint32_t free_blocks = 0, blocks = 0;  // of the cache
@@ -85,11 +85,11 @@ class Scheduler {
   Scheduler& operator=(Scheduler&&) noexcept;
   ~Scheduler();
 
-  // Errors: what a request cannot be (empty prompt, a prompt longer than the context, options out of range, a full
-  // queue). What happens later, the stream tells.
+  // Errors: impossible requests (empty prompt, a prompt longer than the context, options out of range, a full queue).
+  // The stream reports later errors.
   Result<Stream> submit(Request request);
-  // A stream that goes on from all that was read of `parent`: n answers of one prompt, whose evaluation they share. It has
-  // the parent's client and priority, and no deadline.
+  // A stream that goes on from the text that was read of `parent`: n answers of one prompt, whose evaluation they
+  // share. It has the parent's client and priority, and no deadline.
   Result<Stream> fork(const Stream& parent, const GenerateOptions& options);
   SchedulerLoad load() const;
 

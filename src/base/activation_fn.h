@@ -5,8 +5,8 @@
 
 namespace doppler {
 
-// kGeluTanh: the tanh approximation (Hendrycks and Gimpel 2016), "gelu_pytorch_tanh"; kGeluErf: exact, "gelu". The values
-// are those of activate.wgsl, which has no tanh and no relu: gates have none. kRelu: max(x, 0).
+// kGeluTanh: the tanh approximation (Hendrycks and Gimpel 2016), "gelu_pytorch_tanh". kGeluErf: exact, "gelu". kRelu:
+// max(x, 0). The values are those of activate.wgsl, which lacks tanh and relu, since no gate uses them.
 enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf, kTanh, kRelu };
 
 constexpr const char* activation_name(ActivationFn activation) {

@@ -1,5 +1,5 @@
-// AltUp (Baykal et al. 2023): how many streams of the residual there are, in all published models. What the numbers of a
-// model, its graph and its kernels (kernels/altup) share.
+// AltUp (Baykal et al. 2023): the number of residual streams, the same in all published models. The numbers of a model,
+// its graph and its kernels (kernels/altup) share it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The table of number types and block formats behind dtype.h: a new format is a row.
+// The table of number types and block formats for dtype.h: a new format is a row.
 #include "base/dtype.h"
 
 #include <algorithm>

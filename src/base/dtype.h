@@ -1,6 +1,6 @@
 // Number types: those found in files (DType, with ggml's numbers and block sizes) and those our kernels read
-// (WeightFormat). Each is one row of a table in dtype.cpp: all that is known of a block format but the code that reads it.
-// formats/quant turns the first into the second at load.
+// (WeightFormat). Each is one row of a table in dtype.cpp, which holds everything about a block format except the code
+// that reads it. formats/quant turns the first into the second at load.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ enum class DType : uint32_t {
 };
 // clang-format on
 
-// How a weight matrix [n rows, k columns] lies in GPU memory. Every row is padded with zero weights to
-// padded_k = k rounded up to the format's `row_multiple`. A piece (some whole rows) is one GPU buffer: plane 0
-// (`quants`), then, at the next multiple of 256 bytes, plane 1 (`scales`), if the format has one.
+// The layout of a weight matrix [n rows, k columns] in GPU memory. Every row is padded with zero weights to padded_k =
+// k rounded up to the format's `row_multiple`. A piece (some whole rows) is one GPU buffer: plane 0 (`quants`), then,
+// at the next multiple of 256 bytes, plane 1 (`scales`), if the format has one.
 //
 // format  plane 0 per row                                              plane 1 per row
 // f32     padded_k f32                                                 -
@@ -35,10 +35,10 @@ enum class DType : uint32_t {
 // q6_k    per 256: 208 B: ql[128] qh[64] int8 scales[16] (13 vec4)     per 256: one f16 d
 // Plane 1 is packed across rows: the f16 of block b of row r (within the piece) is number r*blocks_per_row + b.
 //
-// The tile formats are what the fast lanes read: 32 rows (a tile) lie side by side, so that neighbouring
-// invocations read neighbouring rows. A unit is 32 columns; P0 and P1 are in WeightFormatInfo. Of row r of tile t,
-// the vec4<u32> p of unit u in plane 0 is number ((t*units + u)*P0 + p)*32 + r, the u32 p in plane 1 number
-// ((t*units + u)*P1 + p)*32 + r. Pieces begin at whole tiles; rows that fill up the last tile are zero.
+// The fast lanes read the tile formats: 32 rows (a tile) lie side by side, so that neighbouring invocations read
+// neighbouring rows. A unit is 32 columns; P0 and P1 are in WeightFormatInfo. For row r of tile t, the vec4<u32> p of
+// unit u in plane 0 is number ((t*units + u)*P0 + p)*32 + r, the u32 p in plane 1 number ((t*units + u)*P1 + p)*32 + r.
+// Pieces begin at whole tiles; rows that fill up the last tile are zero.
 //
 // format     plane 0 per unit (vec4 p)                                  plane 1 per unit (u32 p)
 // tile_q4    0: byte i: low nibble = w[i], high = w[i+16]               0: f16 scale, f16 min  (w = scale*q - min)
@@ -74,7 +74,7 @@ inline constexpr uint32_t kTileRows = 32;  // rows of a tile, and columns of a u
 struct WeightFormatInfo {
   WeightFormat format;
   const char* name;             // "q4_k": the word in variant names and flags
-  uint32_t row_multiple;        // padded_k is a multiple of it: 4 (f32), 8 (f16, bf16), the block otherwise
+  uint32_t row_multiple;        // padded_k is a multiple of this: 4 (f32), 8 (f16, bf16), the block otherwise
   uint32_t block_size = 1;      // 1 for plain numbers; of a tile format the unit
   uint32_t plane0_block_bytes;  // of one block (or number); of a tile format 16 * P0
   uint32_t plane1_block_bytes = 0;  // 0: no plane 1; of a tile format 4 * P1
@@ -85,15 +85,15 @@ struct WeightFormatInfo {
 };
 const WeightFormatInfo& weight_format_info(WeightFormat format);
 
-// What is known of a type, a row of one table. `rows`, `exact_rows` and `tiles` say what its weights become on the GPU; a
-// type that is no weight (integers, f64, bool) has none of the three.
+// A number type, as a row of one table. `rows`, `exact_rows` and `tiles` say what its weights become on the GPU; a type
+// that is no weight (integers, f64, bool) has none of the three.
 struct DTypeInfo {
   DType type;
   const char* name;         // "q4_k"
   uint32_t block_size = 1;  // elements per block; 1 for plain numbers
   uint32_t block_bytes;
   bool quantised = false;
-  // In rows: the same type, or one that holds its numbers without loss where there is one, else f16; `exact_rows`: else f32,
+  // In rows: the same type, or one that holds its numbers without loss, else f16. `exact_rows` has f32 instead of f16,
   // since f16 would round.
   std::optional<WeightFormat> rows = {}, exact_rows = {};
   std::optional<WeightFormat> tiles = {};  // for the fast lanes

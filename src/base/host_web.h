@@ -16,7 +16,7 @@
 
 namespace doppler {
 
-// What the host says of a call; the numbers are also in web/wasm_loader.mjs.
+// The host's answer to a call; the numbers are also in web/wasm_loader.mjs.
 enum class HostStatus : uint32_t { kOk = 0, kFailed = 1, kOutOfMemory = 2, kNotThere = 3 };
 
 struct HostAnswer {

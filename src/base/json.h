@@ -59,7 +59,8 @@ class Json {
   template <typename T, typename Less>
   Json(const std::map<std::string, T, Less>& members);
 
-  // An object if each item is a pair whose first value is a text: {{"a", 1}, {"b", {1, 2}}}. Else an array.
+  // Makes an object if each item is a pair whose first value is a text: {{"a", 1}, {"b", {1, 2}}}. Makes an array
+  // otherwise.
   Json(std::initializer_list<JsonItem> items);
   static Json array(std::initializer_list<JsonItem> items = {});
   static Json object(std::initializer_list<JsonItem> items = {});
@@ -79,7 +80,7 @@ class Json {
   bool is_object() const noexcept { return type_ == Type::kObject; }
   bool is_structured() const noexcept { return type_ >= Type::kArray; }
 
-  // bool, a number (converted from whichever kind it is), std::string, or a std::vector of these.
+  // T is bool, a number (converted from whichever kind the value has), std::string, or a std::vector of such types.
   template <typename T>
   T get() const;
   const std::string& text() const;
@@ -112,7 +113,7 @@ class Json {
   const Json& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
   void erase(std::string_view key);
-  void update(const Json& members);  // sets each of them
+  void update(const Json& members);  // sets each member
 
   void clear() noexcept;  // an empty array, object or text; other values stay
 

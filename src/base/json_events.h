@@ -1,4 +1,4 @@
-// Parsing of JSON as a stream of events, for documents of which no tree is wanted: headers with 50,000 names.
+// Parsing of JSON as a stream of events, for documents that need no tree: headers with 50,000 names.
 #pragma once
 
 #include <cstdint>

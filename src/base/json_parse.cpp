@@ -1,5 +1,5 @@
-// The text of a document to its value. nlohmann/json 3.11 (Debian nlohmann-json3-dev; header-only, so that WebAssembly
-// has it too) reads the text and tells of it as events; no other source includes it.
+// Turns the text of a document into its value. nlohmann/json 3.11 (Debian nlohmann-json3-dev) reads the text and
+// reports it as events; no other source includes it. It is header-only, so WebAssembly has it too.
 #include <algorithm>
 
 #define JSON_NO_IO 1  // no iostream: 235 KB in WebAssembly

@@ -17,7 +17,7 @@ class MappedFile {
  public:
   // Errors name the path: missing, a folder, empty, unreadable.
   static Result<MappedFile> open(const std::string& path);
-  // Several files, one behind the other without a gap: each but the last must have `each` bytes, a multiple of
+  // Joins several files, one after the other without a gap. Each but the last must have `each` bytes, a multiple of
   // page_bytes(), and the last at most that.
   static Result<MappedFile> open_joined(std::span<const std::string> paths, uint64_t each);
   static uint64_t page_bytes();
@@ -25,9 +25,10 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  // Of a file that is cut meanwhile what is gone reads as zeros; check_whole() says so.
+  // If a file is cut meanwhile, the missing part reads as zeros; check_whole() reports it.
   std::span<const uint8_t> bytes() const { return {data_, size_}; }
-  // Error: a file was cut since it was opened. Of several files it is found only where bytes() was read.
+  // Error: a file was cut since it was opened. With several files this is found only for the parts of bytes() that were
+  // read.
   Result<> check_whole() const;
   // Tells the system that these bytes will be read once, in order (start) or not again (done).
   void will_read(uint64_t offset, uint64_t count) const;

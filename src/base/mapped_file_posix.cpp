@@ -1,4 +1,4 @@
-// mapped_file.h by mmap: the weights are paged in by the system as they are read, never copied as a whole.
+// mapped_file.h by mmap: the system pages in the weights when they are read, and never copies them as a whole.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -72,7 +72,7 @@ Result<MappedFile> MappedFile::open_joined(std::span<const std::string> paths, u
   OpenFile last;
   DP_CHECK(last.open(paths.back()));
   const size_t total = (paths.size() - 1) * each + last.size();
-  // Addresses for all of them; each file then replaces its part.
+  // Reserves addresses for all files; each file then replaces its part.
   void* data = ::mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return cannot_map(paths[0]);
   MappedFile joined(paths[0], static_cast<const uint8_t*>(data), total);

@@ -6,7 +6,7 @@
 namespace doppler {
 
 std::string program_folder();
-// Of the file this code was loaded from: the program, or libdoppler.so in another program.
+// The folder of the file this code was loaded from: the program, or libdoppler.so in another program.
 std::string own_folder();
 
 }  // namespace doppler

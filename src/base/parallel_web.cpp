@@ -1,4 +1,4 @@
-// parallel.h where there is one thread.
+// parallel.h for a host with one thread.
 #include "base/parallel.h"
 
 namespace doppler {

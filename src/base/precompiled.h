@@ -1,5 +1,5 @@
-// What most sources parse first, parsed once a build (cmake/DopplerTargets.cmake). No source includes it: each names the
-// headers it needs, as builds without DOPPLER_BATCHES have no precompiled header.
+// The headers that most sources parse first, parsed once a build (cmake/DopplerTargets.cmake). No source includes this
+// file: each names the headers it needs, as builds without DOPPLER_BATCHES have no precompiled header.
 #pragma once
 
 #include <algorithm>

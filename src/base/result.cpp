@@ -1,4 +1,4 @@
-// How an error gathers its "While ..." lines and becomes text. The contract is result.h.
+// Gathers the "While ..." lines of an error and turns it into text. The contract is result.h.
 #include "base/result.h"
 
 #include <cstdarg>

@@ -1,6 +1,6 @@
-// libcrypto behind sha256.h, through its functions for SHA-256 alone. They dispatch to the CPU's SHA instructions as
-// its EVP interface does, which OpenSSL 3 recommends instead, and need nothing else of the library. EVP brings nearly
-// all of it into the program (5 MB), and on Debian 13 zlib and zstd besides, which libdoppler.so cannot hold.
+// Implements sha256.h with only libcrypto's functions for SHA-256. They dispatch to the CPU's SHA instructions as its
+// EVP interface does, which OpenSSL 3 recommends instead, and need nothing else of the library. EVP brings nearly the
+// whole library into the program (5 MB), and on Debian 13 also zlib and zstd, which libdoppler.so cannot hold.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 

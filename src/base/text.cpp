@@ -127,7 +127,7 @@ std::string printable(std::string_view text, size_t max_bytes) {
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   std::optional<std::string> best;
-  // Further away is a guess, not a typing error; so is a word of which no letter is left.
+  // A candidate further away is a guess, not a typing error. The same holds for a word that keeps none of its letters.
   size_t best_distance = std::min(std::max<size_t>(2, word.size() / 3) + 1, word.size());
   for (const std::string& candidate : candidates) {
     const size_t distance = edit_distance(word, candidate);

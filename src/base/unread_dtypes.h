@@ -1,5 +1,5 @@
-// Number types that safetensors files have and no model of ours reads: a file may hold such tensors as long as none of them is
-// asked for. Their rows stand in the table of dtype.cpp, as those of dtype.h do.
+// Number types that safetensors files have and no model of ours reads: a file may hold such tensors if no model asks
+// for one. Their rows stand in the table of dtype.cpp, as those of dtype.h do.
 #pragma once
 
 #include "base/dtype.h"

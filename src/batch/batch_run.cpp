@@ -13,10 +13,10 @@ namespace doppler::batch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// How often on_tick() is called.
+// The interval between calls of on_tick().
 constexpr auto kTick = std::chrono::milliseconds(100);
 
-// Whether the request is at fault, and not the device or this program.
+// True if the request is at fault, and not the device or this program.
 bool is_of_request(const Error& error) {
   return error.kind() == ErrorKind::kInvalidInput || error.kind() == ErrorKind::kUnsupported;
 }
@@ -114,7 +114,8 @@ Result<std::vector<Generation>> BatchRun::generate(const openai::BatchLine& line
   return read(streams);
 }
 
-// One stream a choice. Nothing of the first is read before the others fork from it, so that all begin behind the prompt.
+// One stream a choice. The others fork from the first before its first token is read, so that all begin right after the
+// prompt.
 Result<std::vector<Stream>> BatchRun::submit(const openai::CompletionRequest& completion, ChatStart& chat) {
   std::vector<Stream> streams;
   streams.reserve(completion.choices);

@@ -1,6 +1,6 @@
-// The work of `doppler batch` and of the server's /v1/batches: lines of requests in, lines of answers out, in the order in
-// which they are done. Several times as many requests as the model has places may be handed to the scheduler, so that no
-// place waits for the next one; of the files no more is in memory than those.
+// The work of `doppler batch` and of the server's /v1/batches: it reads lines of requests and writes lines of answers,
+// in the order in which they finish. The scheduler may get several times as many requests as the model has places, so
+// that no place waits for the next one; no other lines of the files are in memory.
 // Read next: openai/batch_line.h (the lines), openai/batch_output.h (what is done already).
 #pragma once
 
@@ -22,7 +22,7 @@ namespace doppler::batch {
 
 struct BatchTotals {
   uint64_t lines = 0;   // of the input
-  uint64_t before = 0;  // of these, done by an earlier run
+  uint64_t before = 0;  // lines that an earlier run answered
   uint64_t answered = 0, failed = 0;
   uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   double seconds = 0;
@@ -38,14 +38,14 @@ struct ChatStart {
 using StartChat = std::function<Result<ChatStart>(const openai::ChatFields&, const Grammar&)>;
 
 struct BatchSettings {
-  GenerateOptions defaults;  // where a body does not say
+  GenerateOptions defaults;  // if a body does not say
   uint32_t in_flight = 1;    // requests that the scheduler has at a time
   std::string model;         // its name in the answers
   StartChat start_chat;      // called by several threads
   openai::TokenText token_text;
   bool token_ids = false;  // answers have the ids of their tokens
   uint64_t client = 0;     // of the scheduler's clients
-  // Whether a line that can be read is for here; the error becomes its answer.
+  // Error: a readable line does not belong here; the error becomes its answer.
   std::function<Result<void>(const openai::BatchLine&)> check = {};
   // Called some times a second by run(). False: nothing new is begun, what is under way ends without a line.
   std::function<bool(const BatchTotals&)> on_tick = {};
@@ -57,8 +57,8 @@ class BatchRun {
   BatchRun(Scheduler& scheduler, openai::LineReader& input, openai::BatchOutput& output,
            BatchSettings settings, uint64_t lines);
 
-  // Until the input is at its end, or on_tick() ends it. Errors: of the device and of the files. A request that cannot be answered is
-  // no error: its line in the output says why.
+  // Runs until the input is at its end, or on_tick() ends it. Errors: the device and the files. A request that cannot
+  // be answered is no error: its line in the output says why.
   Result<BatchTotals> run();
 
  private:

@@ -12,8 +12,8 @@
 namespace doppler::bench {
 
 // kind "compare": the device, model and settings of the runs, and for each test the medians of both with the ratios
-// candidate / base of the rounds. Errors: no reports, unequal numbers of them, or reports that must not be compared (of
-// another device, driver, provider, model or intent, without a common test); both values are named.
+// candidate / base of the rounds. Errors: no reports, unequal numbers of reports, or reports that must not be compared
+// (of another device, driver, provider, model or intent, without a common test); both values are named.
 Result<Json> compare_reports(std::span<const Json> base, std::span<const Json> candidate);
 
 // A markdown table: test, base, candidate, ratio with its least and largest round.

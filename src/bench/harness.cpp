@@ -36,7 +36,8 @@ class Runner {
     if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
   }
 
-  // What lies before the test is the same in each repetition: the next one goes on from it, as far as the cache can.
+  // The tokens before the test are the same in each repetition: the next one goes on from them, as far as the cache
+  // can.
   Result<Sample> once(const Test& test, uint32_t salt) {
     model::GenerationSettings settings;
     settings.greedy = true;
@@ -57,7 +58,8 @@ class Runner {
     const auto start = Clock::now();
     DP_CHECK(evaluate(prompt, test.depth, /*sample=*/true));
     while (in_flight_.front().count == 0) DP_CHECK(collect());
-    // One submit ahead and no more: while the host records, the device would already decode, in time that is not counted.
+    // Queues one submit ahead and no more: while the host records, the device would already decode, in time that is not
+    // counted.
     DP_CHECK(queue(test.generate, std::min(2u, steps_.max_tickets()), 1));
     DP_CHECK(collect());
     const double first = seconds_since(start);
@@ -89,7 +91,7 @@ class Runner {
   }
 
  private:
-  // `pos`: of the first of them. With `sample` the last one chooses a token.
+  // `pos`: the first token's position. With `sample` the last one chooses a token.
   Result<void> evaluate(std::span<const uint32_t> tokens, uint32_t pos, bool sample) {
     for (size_t at = 0; at < tokens.size();) {
       if (in_flight_.size() == steps_.max_tickets()) DP_CHECK(collect());
@@ -166,7 +168,7 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
     ttfts.push_back(sample.ttft);
     return {};
   }));
-  // Of the last repetition; all are alike, since nothing but the replay happens.
+  // Figures of the last repetition; all are alike, since nothing but the replay happens.
   const double tokens = row.test.prompt + row.test.generate;
   row.ttft_seconds = median(ttfts);
   row.submits_per_token = static_cast<double>(counters.submits - before.submits) / tokens;
@@ -179,7 +181,7 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   row.experts = engine::paging_since(paging_before, engine::paging_of(*model.impl().loaded));
   row.drafts = runner.drafts();
   if (read_bandwidth > 0 && row.test.prompt == 0) {
-    // Of the step in the middle of the test.
+    // The step in the middle of the test.
     const StepShape shape{.depth = row.test.depth + row.test.generate / 2};
     const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
     row.bandwidth_fraction = checked_fraction(

@@ -17,7 +17,7 @@ namespace doppler::bench {
 enum class Intent : uint8_t { kCalibrate, kInvestigate };
 const char* intent_name(Intent intent);
 
-// How decode steps are handed to the device.
+// The way in which decode steps are handed to the device.
 struct Cadence {
   uint32_t batch = 0;              // decode steps of one submit; 0: the model's default (engine/tuning.h)
   uint32_t readback_interval = 1;  // submits whose tokens come back together
@@ -26,17 +26,17 @@ struct Cadence {
 struct Row {
   Test test;
   std::vector<double> rates;  // tok/s, one a repetition
-  double ttft_seconds = 0;    // median; 0 when nothing is evaluated
-  // Of one sequence; 0 for streams. Of the host's time 0: not measured, outside this program.
+  double ttft_seconds = 0;    // median; 0 if no prompt is evaluated
+  // For one sequence; 0 for streams. The host's time is 0 if it was not measured, outside this program.
   double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
   uint64_t objects_created = 0;  // during the measurement; must be 0
   double bandwidth_fraction =
       0;  // decode: weight bytes a token / measured read bandwidth, up to 1; 0: not known
-  // GPU time of one decode step inside a submit of many, by two timestamps; 0: not measured, which only an investigation
-  // does. Wall clock a token over this time is 1 where the host keeps the device busy.
+  // GPU time of one decode step inside a submit of many, by two timestamps; 0: not measured, which only an
+  // investigation does. Wall clock a token over this time is 1 if the host keeps the device busy.
   double gpu_seconds = 0;
   double wall_over_gpu() const;
-  // Of streams: time for a token of one of them, and the longest that one waited for its next tokens. Medians.
+  // For streams: the time for a token of one stream, and the longest wait of a stream for its next tokens. Medians.
   double token_seconds = 0, longest_wait_seconds = 0;
   ExpertPaging experts = {};      // of all repetitions, the warm-ups too
   model::DraftTally drafts = {};  // likewise
@@ -50,10 +50,10 @@ struct Settings {
   Intent intent = Intent::kCalibrate;
   // Called before each repetition: test number, repetition (0: warm-up).
   std::function<void(size_t test, uint32_t repetition)> progress;
-  std::function<Result<void>(const Row& row)> on_row;  // as soon as it is measured
+  std::function<Result<void>(const Row& row)> on_row;  // called when it is measured
 };
 
-// The share of the read bandwidth as a row has it: 0, with a warning, where it is above 1, since then the ceiling was measured
+// The share of the read bandwidth for a row. Above 1 it becomes 0, with a warning, since then the ceiling was measured
 // too low.
 double checked_fraction(double fraction, const std::string& test);
 

@@ -1,4 +1,4 @@
-// What a report was made by: the program, its commit, the hour, and the preset of its flags. Reports begin with it.
+// The origin of a report: the program, its commit, the hour, and the preset of its flags. Reports begin with it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace doppler::bench {
 
-// A preset (src/cli/presets.h) as it was used. Without a name: none was.
+// A preset (src/cli/presets.h) with the values that were used. Without a name: none was.
 struct UsedPreset {
   std::string name;
   std::vector<std::string> flags;     // that it set, "--lane=exact"; flags on the line count more
@@ -21,7 +21,7 @@ struct Origin {
       date;  // commit: "unknown" outside a checkout; date: UTC, "2026-01-31T12:00:00Z"
   UsedPreset preset;
 };
-// Of this moment.
+// The origin at this moment.
 Origin make_origin(std::string version, std::string commit, UsedPreset preset);
 // Adds "version", "commit", "date" and "preset" to a report.
 void add_origin(Json& report, const Origin& origin);

@@ -1,5 +1,6 @@
 // Bytes and operations of a plan's commands as they run: for the rows of a chunk, and for the positions that are in the
-// cache. Plans are recorded for a full cache; a command that reads the cache (PlanEntry::keys) costs less while it fills.
+// cache. Plans are recorded for a full cache; a command that reads the cache (PlanEntry::keys) costs less while it
+// fills.
 #pragma once
 
 #include <cstdint>

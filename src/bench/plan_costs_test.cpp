@@ -1,4 +1,4 @@
-// What a command of a plan costs, by rows and by the positions that are in the cache.
+// Tests the costs of a plan's command, by rows and by the positions that are in the cache.
 #include "bench/plan_costs.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(PlanCosts, AWindowMovesOnInsteadOfGrowing) {
   EXPECT_EQ(cost_of(plan, 1, {.rows = 1, .depth = 3}).bytes, 1600u + 10);
   EXPECT_EQ(cost_of(plan, 1, {.rows = 1, .depth = 50}).bytes, 4000u + 10);
   EXPECT_EQ(cost_of(plan, 1, {.rows = 1, .depth = 50}).operations, 8000u);
-  // Four rows deep in the text see 13 positions together, each of them 10.
+  // Four rows deep in the text see 13 positions together, 10 each.
   EXPECT_EQ(cost_of(plan, 1, {.rows = 4, .depth = 50}).bytes, 13u * 400 + 4 * 10);
   EXPECT_EQ(cost_of(plan, 1, {.rows = 4, .depth = 50}).operations, 4u * 8000);
   // Across the edge: 9, 10, 10 and 10 positions.

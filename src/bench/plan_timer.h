@@ -38,7 +38,7 @@ class PlanTimer {
   uint64_t trace_end_ns_ = 0;
 };
 
-// Of many streams.
+// The same for many streams.
 Result<std::vector<PlanProfile>> run_stream_profile(Model& model, const ProfileSettings& settings,
                                                     const kernels::Ceilings& ceilings);
 

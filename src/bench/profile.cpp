@@ -75,7 +75,7 @@ class Profiler {
     return {};
   }
 
-  // `depth` tokens in the cache, the last of them sampled from, so that a decode step can follow.
+  // Puts `depth` tokens into the cache and samples from the last one, so that a decode step can follow.
   Result<void> fill_cache() {
     DP_CHECK(begin());
     const std::vector<uint32_t> tokens = make_prompt(settings_.depth, impl_.info.vocab_size, 0);

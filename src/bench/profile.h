@@ -15,7 +15,7 @@ namespace doppler::bench {
 struct ProfileSettings {
   uint32_t depth = 128;   // tokens in the cache before the decode step; 0: decode is not profiled
   uint32_t prompt = 512;  // rows of the prefill chunk, at most the runner's chunk; 0: prefill is not profiled
-  // Numbers of streams whose decode steps are profiled instead, each stream behind `depth` tokens; none: one sequence.
+  // Numbers of streams whose decode steps are profiled instead, each stream at depth `depth`; none: one sequence.
   std::vector<uint32_t> streams = {};
   uint32_t repetitions = 10;  // the median of each command counts
   uint32_t warmups = 2;
@@ -40,8 +40,8 @@ struct Group {
   uint32_t calls = 0;
   double seconds = 0;
   uint64_t bytes = 0, operations = 0;
-  // The larger of the two below. 0: no ceiling is known, or it was broken: the group took less, since its data lay in caches or
-  // the ceiling was measured at lower clocks.
+  // The larger of the two below. 0: no ceiling is known, or the group broke it: it took less, since its data lay in
+  // caches or the ceiling was measured at lower clocks.
   double floor_seconds = 0;
   double bytes_floor = 0, operations_floor = 0;
   Bound bound = Bound::kBytes;
@@ -64,18 +64,19 @@ struct PlanProfile {
 std::string op_kind(std::string_view op_label);
 
 // Sets the least time of the group's bytes and operations. The kernel's name says which arithmetic it does: a name with
-// ".dp4a" is held against the dp4a ceiling, one with ".matrix" against none (none is measured), any other against f32.
+// ".dp4a" is held against the dp4a ceiling, any other against f32. A name with ".matrix" has no ceiling, since it is
+// not measured.
 void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& ceilings);
 
 // Groups, sums and floors of `commands`.
 PlanProfile summarise(std::string plan, std::vector<CommandTime> commands, const kernels::Ceilings& ceilings);
 
-// The decode plan, then the prefill plan; with streams a decode plan for each number of them, of a model loaded for so many.
-// Errors: no timestamps on this device; a context too short for the depth.
+// The decode plan, then the prefill plan; with streams a decode plan for each number, for a model loaded for so many
+// streams. Errors: no timestamps on this device; a context too short for the depth.
 Result<std::vector<PlanProfile>> run_profile(Model& model, const ProfileSettings& settings,
                                              const kernels::Ceilings& ceilings);
 uint64_t positions_needed(const ProfileSettings& settings);
-// Of the model: 1, or for streams at least 2.
+// The sequences that the model must have: 1, or for streams at least 2.
 uint32_t sequences_needed(const ProfileSettings& settings);
 
 }  // namespace doppler::bench

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kTopGaps = 3;
 constexpr size_t kHottest = 8;
 constexpr double kHotShare = 0.05;    // of the step: a portable row below that is no news
-constexpr double kLaunchShare = 0.2;  // of the step spent on launching alone: worth a note
+constexpr double kLaunchShare = 0.2;  // of the step spent only on launches: worth a note
 constexpr const char* kNotToBeQuoted =
     "INVESTIGATION, not to be quoted: each dispatch ran in a pass of its own; doppler bench has the real "
     "speed.";
@@ -29,7 +29,7 @@ double peak_of(const Group& group) {
   return group.operations_floor > 0 ? static_cast<double>(group.operations) / group.operations_floor : 0;
 }
 
-// Of the ceiling that `per_second` is held against; "-" where none is known or it was broken.
+// The share of `per_second` in its ceiling; "-" if no ceiling is known or it was broken.
 std::string percent(double per_second, double ceiling) {
   return ceiling > 0 && per_second <= ceiling ? format_text("%.0f%%", per_second / ceiling * 100) : "-";
 }
@@ -149,7 +149,7 @@ std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& rep
       static_cast<double>(plan.commands.size()) * report.facts.ceilings.dispatch_ns / 1e9;
   if (share(launching, plan.wall_seconds) > kLaunchShare) {
     out.push_back(
-        format_text("%zu commands at %.2f us each: %.0f us, %.0f %% of the step, is launching alone.",
+        format_text("%zu commands at %.2f us each: %.0f us, %.0f %% of the step, goes into launches.",
                     plan.commands.size(), report.facts.ceilings.dispatch_ns / 1e3, us(launching),
                     share(launching, plan.wall_seconds) * 100));
   }

@@ -17,7 +17,7 @@ struct ProfileReport {
 
 std::string profile_text(const ProfileReport& report);
 std::string profile_json(const ProfileReport& report);
-// What to look at first, one sentence each.
+// Hints where to look first, one sentence each.
 std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& report);
 
 }  // namespace doppler::bench

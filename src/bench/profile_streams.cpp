@@ -1,5 +1,5 @@
-// Profiles the decode step of many streams: each has a prompt of its own in blocks of its own, evaluated before. It talks to
-// the plans without a scheduler, since every step must be the same.
+// Profiles the decode step of many streams: each has a prompt of its own in blocks of its own, evaluated before. It
+// talks to the plans without a scheduler, since every step must be the same.
 #include <algorithm>
 
 #include "bench/plan_timer.h"

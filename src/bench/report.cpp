@@ -1,5 +1,4 @@
-// The facts of a run and the texts made of them. CSV and JSON hold every field; markdown what a person
-// compares.
+// The facts of a run as texts. CSV and JSON hold every field; markdown has the fields that a person compares.
 #include "bench/report.h"
 
 #include "base/json.h"

@@ -1,6 +1,6 @@
-// What one bench run says: facts of the run and its rows, as markdown (llama-bench's columns, then ours), CSV or JSON.
-// Synthetic weights are labelled wherever a figure is shown. A report has one intent, so
-// that figures to be quoted and figures of an investigation never share a table.
+// The report of one bench run: facts of the run and its rows, as markdown (llama-bench's columns, then ours), CSV or
+// JSON. Synthetic weights are labelled wherever a figure is shown. A report has one intent, so that figures to be
+// quoted and figures of an investigation never share a table.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct SurfaceLoad {
     double seconds = 0;
     uint64_t bytes = 0;  // of phase compile, kernels
   };
-  std::string mode;  // "cold": with empty caches; "warm": behind it
+  std::string mode;  // "cold": with empty caches; "warm": the load after it
   double seconds = 0;
   std::vector<Phase> phases;
 };
@@ -58,8 +58,8 @@ struct Report {
 enum class Format : uint8_t { kMarkdown, kCsv, kJson };
 Result<Format> parse_format(std::string_view name);  // "md", "csv", "json"
 std::string to_text(const Report& report, Format format);
-// The same in pieces, so that a row is seen as soon as it is measured: the head, each row, and what stands below them.
-// JSON is one piece, the last.
+// The same in pieces, so that a row is seen when it is measured: the head, each row, and the lines below them. JSON is
+// one piece, the last.
 std::string head_text(const Report& report, Format format);
 std::string row_text(const Report& report, size_t number, Format format);
 std::string tail_text(const Report& report, Format format);
@@ -74,7 +74,7 @@ Json ceilings_json(const kernels::Ceilings& ceilings);
 std::string device_line(const gpu::Caps& caps);
 // "llama-3.2-1b (SYNTHETIC weights)".
 std::string model_label(const RunFacts& facts);
-// "rules off: a, b\n" and the preset's line, each where there is one.
+// "rules off: a, b\n" and the preset's line; either may be missing.
 std::string changes_lines(const RunFacts& facts);
 
 }  // namespace doppler::bench

@@ -1,4 +1,4 @@
-// What a server's clients wait for, measured over the scheduler on synthetic weights: the first token of a prompt whose
+// Measures the waits of a server's clients over the scheduler on synthetic weights: the first token of a prompt whose
 // prefix is cached, and the tokens of running streams while a long prompt is evaluated beside them.
 //   serving_bench [SHAPE:QUANT] [LIBRARY]   (default llama-3.1-8b:q4_k_m; a WebGPU library)
 // Prints one JSON object. For a GPU: on a CPU it takes hours.
@@ -68,7 +68,7 @@ struct Waits {
   }
 };
 
-// What one of the running streams sees until `done`.
+// The waits of one of the running streams until `done`.
 Waits watch(const Line& line, const std::function<bool()>& done) {
   Waits waits;
   const auto started = Clock::now();

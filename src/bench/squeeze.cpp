@@ -1,4 +1,4 @@
-// squeeze.h: the judgements. What they say goes into squeeze_report.cpp.
+// squeeze.h: the judgements. squeeze_report.cpp puts them into words.
 #include "bench/squeeze.h"
 
 #include <algorithm>

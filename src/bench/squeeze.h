@@ -15,8 +15,8 @@ struct CadencePoint {
   Cadence cadence;
   double rate = 0;  // decode tok/s, median
 };
-// The cadence with the fewest steps that come back together, among those within 1 % of the fastest: more steps would only
-// make text come later. Without points: the default cadence.
+// The cadence with the fewest steps that come back together, among those within 1 % of the fastest: more steps would
+// only make text come later. Without points: the default cadence.
 Cadence best_cadence(std::span<const CadencePoint> sweep);
 
 struct RedFlag {

@@ -1,4 +1,4 @@
-// Red flags, each by the run that must raise it and no other; the choice of a cadence; the correctness gate.
+// Tests red flags, each by the run that must raise only it, the choice of a cadence, and the correctness gate.
 #include "bench/squeeze.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace doppler::bench {
 namespace {
 
-// A run with nothing to complain about: 100 us a step, all of it GPU time.
+// A healthy run: 100 us a step, spent completely on the GPU.
 struct Sample {
   Row decode{.test = {.generate = 128},
              .rates = {10'000},
@@ -64,7 +64,7 @@ TEST(RedFlags, AnIdleDeviceAndASlowHost) {
   EXPECT_EQ(run.flags(), Names{"idle-device"});
   run.decode.host_us_per_token = 110;
   EXPECT_EQ(run.flags(), (Names{"idle-device", "slow-host"}));
-  run.decode.gpu_seconds = 0;  // not measured: nothing is claimed
+  run.decode.gpu_seconds = 0;  // not measured: no claim is made
   EXPECT_EQ(run.flags(), Names{});
 }
 

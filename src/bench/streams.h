@@ -1,6 +1,6 @@
-// Many streams that generate together: what they make as a whole, and how smoothly one of them comes. Each has a prompt of
-// its own, whose first `depth` tokens are in the cache before the clock starts; the clock runs from the moment that all
-// streams have a token until the first of them ends, so that all of it is decoding of all of them.
+// Many streams that generate together: their total speed, and how smoothly one stream comes. Each has a prompt of its
+// own, whose first `depth` tokens are in the cache before the clock starts. The clock runs from the moment at which all
+// streams have a token until the first stream ends, so that all streams decode all the time.
 #pragma once
 
 #include <optional>
@@ -26,8 +26,8 @@ struct StreamFigures {
 // Each stream counts from its first arrival in the common window to its last one there. No value: one has not two.
 std::optional<StreamFigures> stream_figures(std::span<const std::vector<Arrival>> streams);
 
-// Runs the test once. Errors: a model loaded for fewer sequences, a cache without room for all of them, a test too short
-// for two arrivals.
+// Runs the test once. Errors: a model loaded for fewer sequences, a cache without room for all streams, a test too
+// short for two arrivals.
 Result<StreamFigures> time_streams(Model& model, const Test& test);
 
 }  // namespace doppler::bench

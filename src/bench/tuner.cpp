@@ -55,7 +55,7 @@ class Search {
       for (const std::string& other : choice.others) {
         DP_CHECK(attempt({choice.operation, choice.shape, other, "", 0}));
       }
-      // Of the variant that won.
+      // The constants of the variant that won.
       const kernels::Choice* now = find(*current_, choice.operation, choice.shape);
       if (!now) continue;
       const kernels::Choice won = *now;
@@ -156,7 +156,7 @@ class Search {
       if (gains) attempt.verdict += ", but the other phase loses";
       return {};
     }
-    if (!has_table_error_) {  // only where something is worth it: what is in use now are the tables' choices
+    if (!has_table_error_) {  // needed only if a candidate gains; the tables' choices are still in use
       DP_TRY(result_.table_error, current_->error());
       has_table_error_ = true;
     }

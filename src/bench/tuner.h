@@ -1,6 +1,7 @@
-// The search behind `doppler tune`: one operation and shape after another, hottest first, every other variant and then
-// every alternative of the chosen variant's constants is measured against what is in use, in turns, on whole steps of the
-// model. What is clearly faster and computes the same stays. Read next: tuner_model.h (how a model is measured).
+// The search of `doppler tune`. For one operation and shape after another, hottest first, it measures every other
+// variant and then every alternative of the chosen variant's constants against the present choice, in turns, on whole
+// steps of the model. A candidate that is clearly faster and computes the same stays. Read next: tuner_model.h (how a
+// model is measured).
 #pragma once
 
 #include <functional>

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kDepth = 128, kDepthOfCpu = 16;  // tokens in the cache before the decode steps
 constexpr uint32_t kMostSteps = 128;                // decode steps of a sample
-constexpr double kSampleSeconds = 0.03;             // at least, where kMostSteps allow it
+constexpr double kSampleSeconds = 0.03;             // at least, if kMostSteps allow it
 constexpr double kLongSample = 0.25;  // a prefill chunk that takes longer is measured with fewer rows
 constexpr uint32_t kLeastRows = 32;
 constexpr uint32_t kCheckedTokens = kernels::kMaxSkinnyRows + 4;  // whose logits are compared
@@ -69,8 +69,8 @@ double relative_l2(std::span<const float> got, std::span<const float> wanted) {
   return got.size() == wanted.size() && std::isfinite(error) ? error : INFINITY;
 }
 
-// Logits that a candidate's are held against, made when first asked for: by the portable lane, with weights as stored and
-// the cache in f32.
+// Logits to compare a candidate's with, made when first needed: by the portable lane, with weights as stored and the
+// cache in f32.
 class Wanted {
  public:
   Wanted(gpu::Device& device, const formats::Checkpoint& checkpoint, model::RunnerOptions options)
@@ -170,7 +170,7 @@ class ModelTrial final : public Trial {
     return {};
   }
 
-  // A cache with kDepth tokens (fewer in a small context), the last of them sampled from.
+  // A cache with kDepth tokens (fewer in a small context); it samples from the last one.
   Result<void> fill() {
     DP_CHECK(begin());
     const uint32_t room = runner_->ctx_len() > kMostSteps + 1 ? runner_->ctx_len() - kMostSteps - 1 : 1;

@@ -1,4 +1,4 @@
-// What a search found, as a table and as JSON.
+// The findings of a search, as a table and as JSON.
 #include <algorithm>
 
 #include "base/json.h"

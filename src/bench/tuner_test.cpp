@@ -97,7 +97,7 @@ TEST(Tuner, AFasterVariantThatComputesTheSameIsKept) {
   EXPECT_DOUBLE_EQ(choice->seconds, 1.0);
   EXPECT_DOUBLE_EQ(choice->table_seconds, 1.2);
   EXPECT_EQ(result.attempts.size(),
-            3u);  // one variant, two other values of its constant; the cold norm is left alone
+            3u);  // one variant, two other values of its constant; the cold norm is not tried
 }
 
 TEST(Tuner, ConstantsAreTriedOfTheVariantThatWon) {

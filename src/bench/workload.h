@@ -1,5 +1,5 @@
-// What is measured, as data: llama-bench's tests, made from the lists of its flags, and the tokens they run
-// on. Read next: harness.h, which runs them.
+// The workload, as data: llama-bench's tests, made from the lists of its flags, and the tokens they run on. Read next:
+// harness.h, which runs them.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ Result<std::vector<uint32_t>> parse_streams(std::string_view text);
 // "512,128".
 Result<std::pair<uint32_t, uint32_t>> parse_pair(std::string_view flag, std::string_view text);
 
-// Tokens that do not repeat soon, so that nothing can be cached by content. Equal salts give equal tokens.
+// Tokens that do not repeat soon, so that no part can be cached by content. Equal salts give equal tokens.
 std::vector<uint32_t> make_prompt(uint32_t count, uint32_t vocab_size, uint32_t salt);
 
 }  // namespace doppler::bench

@@ -1,5 +1,5 @@
-// What the handles of doppler_c.h hold, and what all of its functions do: check their pointers, turn a Result into an
-// error, hand a result out. Read next: structs.h.
+// The contents of doppler_c.h's handles, and the steps that all its functions take: check pointers, turn a Result into
+// an error, hand a result out. Read next: structs.h.
 #pragma once
 
 #include <initializer_list>

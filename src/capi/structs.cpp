@@ -77,7 +77,7 @@ void set_text(std::string& target, const char* text) {
   if (text) target = text;
 }
 
-// list[0] to list[count - 1] of a struct's member; none of them may be NULL.
+// list[0] to list[count - 1] of a struct's member; no entry may be NULL.
 Result<std::vector<std::string>> texts(const char* member, const char* const* list, size_t count) {
   std::vector<std::string> out;
   for (size_t i = 0; i < count; ++i) {
@@ -253,7 +253,8 @@ Result<Request> request_of(const doppler_request* request) {
   const int prompts = (given.text != nullptr) + (given.tokens != nullptr) + (given.messages != nullptr);
   if (prompts != 1) {
     return fail(ErrorKind::kInvalidInput,
-                "%d of text, tokens and messages of doppler_request are set; a prompt is one of them.",
+                "%d of text, tokens and messages of doppler_request are set; exactly one of the three makes "
+                "a prompt.",
                 prompts);
   }
   Request out;

@@ -1,5 +1,5 @@
-// The structs of doppler_c.h and what they are in C++. A struct opens with its size: a program that was compiled with an
-// older header has less of it than the library, one with a newer header has more.
+// The structs of doppler_c.h and their counterparts in C++. A struct opens with its size: a program compiled with an
+// older header has a shorter struct than the library, one with a newer header a longer one.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace doppler::capi {
 
-// What the first version of a struct had: smaller ones were not initialised.
+// The size of a struct's first version: smaller ones were not initialised.
 template <class Struct>
 inline constexpr size_t kFirstSize = sizeof(Struct);
 

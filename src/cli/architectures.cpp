@@ -1,4 +1,4 @@
-// doppler inspect --architectures: the rows of formats/architectures/ for a person, and as JSON, of which
+// doppler inspect --architectures: the rows of formats/architectures/ for a person, and as JSON, from which
 // docs/reference/models.md is made.
 #include <algorithm>
 #include <cstdio>

@@ -186,7 +186,7 @@ void Args::answer_with(std::string text) {
   wants_help_ = true;
 }
 
-// The flags as they were given, with their values. Words go where they belong.
+// The flags in the given order, with their values. Words go where they belong.
 Result<std::vector<Args::Given>> Args::read(std::span<const std::string> arguments) {
   std::vector<Given> given;
   bool flags_over = false;

@@ -17,7 +17,7 @@ namespace doppler::cli {
 // "64M" -> 67108864: a whole number of bytes, or of KiB, MiB or GiB by one of the letters K, M and G.
 std::optional<uint64_t> parse_bytes(std::string_view text);
 
-// What a count may be.
+// The range of a count.
 struct CountRange {
   uint32_t least = 0, most = UINT32_MAX;
 };
@@ -27,7 +27,7 @@ class Args {
   // usage: "doppler run [flags] [prompt]"; summary: one line.
   Args(std::string usage, std::string summary) : usage_(std::move(usage)), summary_(std::move(summary)) {}
 
-  // name without dashes; letter: its short form or 0; value: what --help calls the value.
+  // name: without dashes. letter: its short form or 0. value: the word for the value in --help.
   Args& flag(std::string_view name, char letter, std::string_view help, bool* out);
   Args& text(std::string_view name, char letter, std::string_view value, std::string_view help,
              std::string* out);

@@ -19,8 +19,8 @@ namespace {
 using batch::BatchTotals;
 
 constexpr uint32_t kDefaultSequences = 16;
-// Requests handed to the scheduler for each of its places: a place that is free finds its next prompt tokenised, and prompts
-// that begin alike meet in the queue.
+// Requests handed to the scheduler for each of its places: a place that is free finds its next prompt tokenised, and
+// prompts that begin alike meet in the queue.
 constexpr uint32_t kRequestsAPlace = 4;
 
 struct BatchFlags {
@@ -44,7 +44,7 @@ void add_flags(Args& args, BatchFlags& flags) {
              &flags.model.load.pool_tokens);
   args.bytes("cache-host", 0, "SIZE", "host memory for prefixes that left the GPU's, such as 8G (default 0)",
              &flags.model.load.cache_host_bytes);
-  args.group("Where a request does not say");
+  args.group("If a request does not say");
   add_sampling_flags(args, flags.defaults);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
 }
@@ -57,8 +57,9 @@ Result<void> check(const BatchFlags& flags) {
                 flags.files.size(), flags.files.size() == 1 ? "word was" : "words were");
   }
   if (flags.files[1] == "-") {
-    return fail(ErrorKind::kInvalidInput,
-                "OUT.jsonl was given as \"-\"; a file is needed, since what it has is not done again.");
+    return fail(
+        ErrorKind::kInvalidInput,
+        "OUT.jsonl was given as \"-\"; a file is needed, since its finished lines are not done again.");
   }
   std::error_code error;
   if (std::filesystem::equivalent(flags.files[0], flags.files[1], error)) {

@@ -1,5 +1,5 @@
-// doppler bench: llama-bench's tests on one model. What is measured: bench/harness.h, or of browsers and Node
-// bench_surface.h; what is printed: bench/report.h.
+// doppler bench: llama-bench's tests on one model. bench/harness.h measures, or bench_surface.h in browsers and Node;
+// bench/report.h prints.
 #include <cstdio>
 
 #include "base/trace.h"
@@ -47,7 +47,7 @@ void add_flags(Args& args, BenchFlags& flags) {
               });
   args.count("repetitions", 'r', "N", "counted runs of each test, after a warm-up (default 5)",
              &flags.settings.repetitions);
-  args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default: what tuning found best, or 16)",
+  args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default: tuning's best, or 16)",
              &flags.settings.cadence.batch, {.least = 1, .most = model::kMaxBatch});
   args.count("readback-interval", 0, "N", "submits whose tokens come back together, 1 to 256 (default 1)",
              &flags.settings.cadence.readback_interval, {.least = 1, .most = model::kMaxBatch});

@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kScript = "web/surfaces/bench.mjs";
 constexpr const char* kNode = "node";
 
-// What the package's load() and requests take too. --chromium and its flags are the browser's.
+// Flags that the package's load() and requests take too. --chromium and its flags are the browser's.
 constexpr std::string_view kFlags[] = {"surface",     "model", "prompt", "generate", "pg",   "depth",
                                        "repetitions", "batch", "format", "output",   "lane", "kv",
                                        "ctx",         "chunk", "kernel", "log-level"};
@@ -56,7 +56,7 @@ class Child {
   Child(Child&& other) noexcept
       : process_(std::exchange(other.process_, 0)), lines_(std::exchange(other.lines_, nullptr)) {}
   Child& operator=(Child&&) = delete;
-  // Before its output has ended, the child is ended.
+  // Ends the child if its output has not ended.
   ~Child() {
     if (lines_) std::fclose(lines_);
     if (process_ == 0) return;
@@ -174,11 +174,11 @@ Result<void> check_surface_flags(Surface surface, std::span<const std::string> g
                                                         : std::ranges::count(kFlags, flag) > 0;
     if (is_allowed) continue;
     if (is_browsers)
-      return fail(ErrorKind::kInvalidInput, "Flag --%s is of --surface browser alone.", flag.c_str());
+      return fail(ErrorKind::kInvalidInput, "Flag --%s is only for --surface browser.", flag.c_str());
     std::string names;
     for (const std::string_view name : kFlags) names += (names.empty() ? "--" : ", --") + std::string(name);
     return fail(ErrorKind::kInvalidInput,
-                "Flag --%s says nothing to the npm package; with --surface %s there are %s.", flag.c_str(),
+                "Flag --%s means nothing to the npm package; with --surface %s there are %s.", flag.c_str(),
                 surface_name(surface), names.c_str());
   }
   return {};
@@ -240,7 +240,7 @@ Result<void> bench_surface(const SurfaceBench& bench) {
       return fail(ErrorKind::kUnsupported, "%s", text(told, "error").c_str());
     }
   }
-  if (!report) return fail(ErrorKind::kUnsupported, "%s ended without a word.", kScript);
+  if (!report) return fail(ErrorKind::kUnsupported, "%s ended without a message.", kScript);
   report->end();
   return {};
 }

@@ -1,5 +1,5 @@
-// `doppler bench --surface browser` and `node`: the npm package (web/) is measured, by web/surfaces/bench.mjs, which this
-// program starts and whose rows it reports as its own.
+// `doppler bench --surface browser` and `node`: the npm package (web/) is measured, by web/surfaces/bench.mjs, which
+// this program starts and whose rows it reports as its own.
 #pragma once
 
 #include <span>
@@ -22,9 +22,9 @@ struct SurfaceBench {
   const bench::Settings& settings;
   bench::Format format;
   std::string output;
-  std::string chromium, chromium_flags;  // empty: where it is usually; none
+  std::string chromium, chromium_flags;  // empty: the usual place; no flags
 };
-// given: names of the flags on the line. Error: one of them says nothing to that surface.
+// given: names of the flags on the line. Error: a flag means nothing to that surface.
 Result<void> check_surface_flags(Surface surface, std::span<const std::string> given);
 // Errors: Node or the script is not there; what the script says.
 Result<void> bench_surface(const SurfaceBench& bench);

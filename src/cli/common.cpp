@@ -136,7 +136,7 @@ void add_load_flags(Args& args, ModelFlags& flags) {
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);
   args.custom("draft", 0, "WHEN",
-              "the model's next-token layer drafts tokens: auto (default; where that is faster), on, off",
+              "the model's next-token layer drafts tokens: auto (default; only if that is faster), on, off",
               [&flags](std::string_view value) -> Result<void> {
                 DP_CHECK(engine::drafting_of(value));
                 flags.load.draft = std::string(value);

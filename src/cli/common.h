@@ -1,4 +1,4 @@
-// What several verbs share: the flags that choose model, device and lane, error exits, progress on stderr.
+// Shared by several verbs: the flags that choose model, device and lane, error exits, progress on stderr.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@
 
 namespace doppler::cli {
 
-// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --no-verify, --chunk, --synthetic, --trace, --log-level, --preset.
+// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --no-verify, --chunk, --synthetic, --trace, --log-level,
+// --preset.
 struct ModelFlags {
   std::string model;
   std::string synthetic;  // SHAPE[:QUANT] instead of a file
@@ -26,7 +27,7 @@ struct ModelFlags {
   PresetUse preset;
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
-void add_load_flags(Args& args, ModelFlags& flags);  // those of them that do not name the model
+void add_load_flags(Args& args, ModelFlags& flags);                    // those that do not name the model
 void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16, f32 or q8_0
 void add_log_flag(Args& args);
 // $XDG_CACHE_HOME/doppler or ~/.cache/doppler: compiled kernels, tuning. Empty: neither variable is set.
@@ -36,11 +37,11 @@ int finish_trace(int code);
 
 // The model that was named, or the one that Doppler ships. Shows progress on a terminal.
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras = {});
-// The same, telling `progress` alone.
+// The same, which tells only `progress`.
 Result<Model> load_quietly(const ModelFlags& flags, const ProgressCallback& progress, LoadExtras extras = {});
-// The path of the named model: `model` itself if such a path exists, else the folder of the stored model of that name, else
-// the text as it is (opening it then says that there is nothing). Empty: the default model. Error: the model's download is
-// not finished.
+// The path of the named model: `model` itself if such a path exists, else the folder of the stored model of that name,
+// else the text itself (opening it then fails with a sentence). Empty: the default model. Error: the model's
+// download is not finished.
 Result<std::string> named_model_path(const std::string& model);
 // The files of --model, of --synthetic or of the default model: at most one of the two may be given.
 Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, const std::string& synthetic);
@@ -52,8 +53,8 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const s
 // $DOPPLER_MODEL, or models/storyteller.gguf of the installation.
 Result<std::string> default_model_path();
 
-// Prints the error to stderr. exit_usage(): 2, of a command line that is wrong whatever the files hold; 1 where a flag's file
-// cannot be read. exit_failed(): 1.
+// Prints the error to stderr. exit_usage(): 2, for a command line that is wrong whatever the files hold, or 1 if a
+// flag's file cannot be read. exit_failed(): 1.
 int exit_usage(const Error& error);
 int exit_failed(const Error& error);
 
@@ -64,7 +65,7 @@ T run_now(Task<T> task) {
   return task.take();
 }
 
-// Prints --help if it was asked for, or the parse error, and gives the exit code that the verb then ends with.
+// Prints --help on request, or the parse error, and gives the exit code that the verb then ends with.
 std::optional<int> parse_or_exit(Args& args, std::span<const std::string> arguments);
 
 // Comma-separated ids: "1,2,3".

@@ -29,9 +29,9 @@ Result<Json> compare(const std::string& base_names, const std::string& candidate
 int compare_verb(std::span<const std::string> arguments) {
   std::string base, candidate, output;
   bool json = false;
-  Args args(
-      "doppler compare --base FILE[,FILE] --candidate FILE[,FILE] [flags]",
-      "How much faster one build is than another, from reports that were measured in turns on one device.");
+  Args args("doppler compare --base FILE[,FILE] --candidate FILE[,FILE] [flags]",
+            "Says how much faster one build is than another, from reports that were measured in turns on one "
+            "device.");
   args.text("base", 0, "FILE[,FILE]", "reports of doppler bench -o json, one a round", &base);
   args.text("candidate", 0, "FILE[,FILE]", "as many reports of the other build", &candidate);
   args.flag("json", 0, "print JSON", &json);

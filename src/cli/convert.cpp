@@ -1,5 +1,5 @@
-// doppler convert: a model to another format or other number types. What happens is in formats/convert/; here are
-// flags, the progress line and the report.
+// doppler convert: a model to another format or other number types. The work is in formats/convert/; here are flags,
+// the progress line and the report.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -72,7 +72,7 @@ void add_flags(Args& args, ConvertFlags& flags) {
   args.text("shard-size", 0, "SIZE", "of the shards: 64M (default), 1G, ...", &flags.shard_size);
   args.text("draft", 0, "MODEL", "the draft model to use with this one", &o.draft);
   args.text("hints", 0, "FILE",
-            "kernel hints of a tuning that doppler tune stored: what was measured faster there",
+            "kernel hints of a tuning that doppler tune stored: the kernels that were faster there",
             &flags.hints_file);
   args.flag("no-hints", 0, "without the kernel hints of IN", &flags.no_hints);
   args.flag("self-test", 0, "store logits of this machine's GPU, for doppler verify", &flags.self_test);

@@ -9,7 +9,7 @@ namespace doppler::cli {
 // Gives the verb's exit code: 1 if the model does not fit, or if that cannot be told.
 int dry_run(const ModelFlags& flags, bool json);
 
-// What stands behind the context's length where layers with a window keep fewer positions: ", 1024 of layers with a window";
+// The words after the context's length if layers with a window keep fewer positions: ", 1024 of layers with a window";
 // else "".
 std::string ring_text(const model::MemoryEstimate& memory);
 

@@ -1,5 +1,5 @@
-// doppler embed: vectors of texts, of a model that gives embeddings. Lines go out as they are made, so that an error or Ctrl-C
-// leaves what is done; one NumPy file is written at the end.
+// doppler embed: vectors of texts, by a model that gives embeddings. Each line goes out when it is made, so that an
+// error or Ctrl-C keeps the finished ones; one NumPy file is written at the end.
 #include "engine/embed.h"
 
 #include <fcntl.h>
@@ -101,8 +101,8 @@ Result<std::vector<Input>> read_inputs(const EmbedFlags& flags, uint32_t vocab_s
   return out;
 }
 
-// Standard output, or the file of -o. That is opened before the model is loaded and keeps what it has until the first vectors
-// are there.
+// Standard output, or the file of -o. The file is opened before the model is loaded and keeps its old content until the
+// first vectors are there.
 class Output {
  public:
   static Result<Output> open(const std::string& path) {
@@ -199,7 +199,7 @@ Result<void> embed_all(const EmbedFlags& flags, Model& model, const std::vector<
   return output.write(npy_of(of_file));
 }
 
-// What is not there, and what cannot be written, is said before anything is loaded.
+// Reports missing inputs and outputs that cannot be written before anything is loaded.
 Result<void> embed(const EmbedFlags& flags) {
   DP_TRY(const auto checkpoint, open_named_checkpoint(flags.model.model, ""));
   DP_TRY(const formats::ModelConfig config, formats::read_config(*checkpoint));
@@ -229,9 +229,9 @@ Result<void> check(const EmbedFlags& flags) {
 int embed_verb(std::span<const std::string> arguments) {
   EmbedFlags flags;
   Args args("doppler embed [flags] MODEL [TEXT...]",
-            "Vectors of texts, pooled and normalised as the model's files say: a line each.");
+            "Prints vectors of texts, pooled and normalised as the model's files say: a line each.");
   args.words("MODEL [TEXT...]", &flags.words);
-  args.custom("tokens", 0, "IDS", "token ids of a text, as they are: 1,2,3 (may be repeated)",
+  args.custom("tokens", 0, "IDS", "token ids of a text in place of its words: 1,2,3 (may be repeated)",
               [&flags](std::string_view value) -> Result<void> {
                 DP_TRY(std::vector<int32_t> ids, parse_tokens(value));
                 flags.tokens.push_back(std::move(ids));
@@ -243,7 +243,7 @@ int embed_verb(std::span<const std::string> arguments) {
   args.flag("json", 0, "an object a line: embedding, dimensions, tokens", &flags.json);
   args.text("format", 0, "f32|base64|npy", "numbers, the bytes of f32, or one NumPy file (default f32)",
             &flags.format);
-  args.text("out", 'o', "FILE", "written there instead of standard output, line by line but for npy",
+  args.text("out", 'o', "FILE", "written there instead of standard output; line by line, except npy",
             &flags.out);
   args.count("dimensions", 0, "N", "the first so many, of models that were trained for it",
              &flags.options.dimensions, {.least = 1});

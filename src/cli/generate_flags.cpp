@@ -40,14 +40,15 @@ void add_sampling_flags(Args& args, GenerateOptions& o) {
               &s.typical_p);
   args.number("xtc-probability", 0, "P", "how often XTC leaves out the top choices (default 0)",
               &s.xtc_probability);
-  args.number("xtc-threshold", 0, "P", "what makes a top choice, up to 0.5 (default 0.1)", &s.xtc_threshold);
+  args.number("xtc-threshold", 0, "P", "least probability of a top choice, up to 0.5 (default 0.1)",
+              &s.xtc_threshold);
   args.number("dynatemp-range", 0, "T", "temperature by entropy, T up and down; 0: off (default 0)",
               &s.dynatemp_range);
   args.number("dynatemp-exponent", 0, "X", "of the entropy's part (default 1)", &s.dynatemp_exponent);
   args.number("mirostat", 0, "TAU", "mirostat 2 at TAU bits, in place of the cuts; 0: off (default 0)",
               &s.mirostat_tau);
   args.number("mirostat-eta", 0, "ETA", "how fast mirostat gets there (default 0.1)", &s.mirostat_eta);
-  args.number("dry-multiplier", 0, "X", "weaken what would repeat a run of tokens; 0: off (default 0)",
+  args.number("dry-multiplier", 0, "X", "weaken tokens that would repeat a run; 0: off (default 0)",
               &s.dry_multiplier);
   args.number("dry-base", 0, "X", "DRY's growth with the run's length (default 1.75)", &s.dry_base);
   args.count("dry-allowed-length", 0, "N", "runs shorter than N are free (default 2)", &s.dry_allowed_length);
@@ -58,9 +59,10 @@ void add_sampling_flags(Args& args, GenerateOptions& o) {
              &s.min_tokens);
   args.custom("logit-bias", 0, "TOKEN:B", "add B to a token's logit; may be repeated",
               [&s](std::string_view value) { return add_bias(value, &s.logit_bias); });
-  args.big_count("seed", 's', "SEED",
-                 "same seed, same text; among several sequences with --lane exact alone (default 0)",
-                 &s.seed);
+  args.big_count(
+      "seed", 's', "SEED",
+      "the same seed gives the same text; with several sequences only with --lane exact (default 0)",
+      &s.seed);
   args.texts("stop", 0, "TEXT", "end before this text; may be repeated", &o.stop);
   args.flag("ignore-eos", 0, "go on past the end token", &o.ignore_eos);
   args.custom("when-full", 0, "stop|slide",
@@ -80,12 +82,12 @@ void add_generate_flags(Args& args, GenerateFlags& flags) {
   GenerateOptions& o = flags.options;
   args.group("Generation");
   add_sampling_flags(args, o);
-  args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default: what tuning found best, or 16)",
+  args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default: tuning's best, or 16)",
              &o.batch, {.least = 1, .most = model::kMaxBatch});
   args.count("readback-interval", 0, "N", "submits whose tokens come back together, 1 to 256 (default 1)",
              &o.readback_interval, {.least = 1, .most = model::kMaxBatch});
   args.custom("stop-check", 0, "device|host",
-              "who looks for an end token: the device, which then stops (default), or the host alone",
+              "who finds an end token: the device, which then stops (default), or only the host",
               [&o](std::string_view value) -> Result<void> {
                 if (value != "device" && value != "host") {
                   return fail(ErrorKind::kInvalidInput,

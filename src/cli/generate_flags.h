@@ -9,7 +9,7 @@ namespace doppler::cli {
 struct GenerateFlags {
   GenerateOptions options;
 };
-// What to generate: sampling, the token limit, stops, what a full context means.
+// Flags about the generation: sampling, the token limit, stops, the effect of a full context.
 void add_sampling_flags(Args& args, GenerateOptions& options);
 // The same, and how the device is driven for it.
 void add_generate_flags(Args& args, GenerateFlags& flags);

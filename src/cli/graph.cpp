@@ -1,5 +1,5 @@
-// doppler graph: a model as mathematics, the rules that lowered it to dispatches, those refused with their reasons, and the
-// dispatches that came out. Reads the model's headers and the device's capabilities; loads and runs nothing.
+// doppler graph: a model as mathematics, the rules that lowered it to dispatches, those refused with their reasons, and
+// the dispatches that came out. Reads the model's headers and the device's capabilities; loads and runs nothing.
 #include <algorithm>
 #include <cstdio>
 
@@ -25,7 +25,7 @@ struct GraphFlags {
   bool json = false;
 };
 
-// The model recorded for a device of these capabilities.
+// The model recorded for a device with these capabilities.
 struct Recorded {
   gpu::Caps caps;
   std::string name;
@@ -129,10 +129,10 @@ void print(Recorded& recorded) {
 
 int graph_verb(std::span<const std::string> arguments) {
   GraphFlags flags{.model = {}, .words = {}, .plan = "decode.greedy"};
-  Args args(
-      "doppler graph [flags] [MODEL]",
-      "A model as mathematics, the rules that lowered it to dispatches, those refused with reasons, and the "
-      "dispatches. Nothing is loaded.");
+  Args args("doppler graph [flags] [MODEL]",
+            "Shows a model as mathematics, the rules that lowered it to dispatches, the refused rules with "
+            "reasons, and the "
+            "dispatches. Nothing is loaded.");
   args.words("MODEL", &flags.words);
   args.text("plan", 0, "NAME", "which plan's rules and dispatches (default decode.greedy)", &flags.plan);
   args.flag("json", 0, "print one JSON object: nodes, rules, dispatches", &flags.json);

@@ -259,9 +259,8 @@ uint64_t parameters_of(const formats::TensorInfo& tensor) {
 int inspect_verb(std::span<const std::string> arguments) {
   InspectFlags flags;
   Args args("doppler inspect [flags] [FILE]",
-            "What is in a model (GGUF file or Hugging Face folder; default: the shipped model) and what it "
-            "needs; or in "
-            "an adapter, whose fit to a model named after it is checked.");
+            "Shows the contents and the needs of a model (GGUF file or Hugging Face folder; default: the "
+            "shipped model), or of an adapter, whose fit to a model named after it is checked.");
   args.words("FILE", &flags.words);
   args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)",
             &flags.synthetic);
@@ -270,7 +269,7 @@ int inspect_verb(std::span<const std::string> arguments) {
   add_kv_flag(args, "cache of the memory estimate: f16 (default), f32 or q8_0", &flags.kv);
   args.flag("tensors", 't', "list every tensor (--json always does)", &flags.tensors);
   args.flag("template", 0, "print the chat template and nothing else", &flags.show_template);
-  args.flag("architectures", 0, "list what files of each family call things, instead of a model",
+  args.flag("architectures", 0, "list the names that files of each family use, instead of a model",
             &flags.architectures);
   args.flag("json", 0, "print one JSON object", &flags.json);
   add_log_flag(args);

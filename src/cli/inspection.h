@@ -1,4 +1,4 @@
-// What `doppler inspect` found out about a model file, before it becomes text (inspect.cpp) or JSON
+// The findings of `doppler inspect` about a model file, before they become text (inspect.cpp) or JSON
 // (inspect_json.cpp). Gathered from headers and tables: no weights are read and no GPU is opened.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Inspection {
   engine::TextModel text;
   std::map<std::string, TypeShare> types;  // by the name of the number type
   TypeShare total;
-  // The three below are for the context that was asked for, and are set only with a config.
+  // The three below are for the requested context, and are set only with a config.
   uint32_t ctx_len = 0;
   std::string kv;
   model::MemoryEstimate memory;

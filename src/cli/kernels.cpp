@@ -75,7 +75,7 @@ int list(const KernelsFlags& flags) {
   return 0;
 }
 
-// What tuning measured for a choice; null where the table decided.
+// The measurement by which tuning made a choice; null if the table decided.
 const kernels::TunedChoice* tuned_of(const model::PlanRunner& runner, const kernels::Choice& choice) {
   const auto& tuning = runner.options().policy.tuning;
   const kernels::TunedChoice* tuned =
@@ -166,7 +166,7 @@ int explain(const KernelsFlags& flags) {
 int kernels_verb(std::span<const std::string> arguments) {
   KernelsFlags flags;
   Args args("doppler kernels [flags] [--explain [MODEL]]",
-            "All kernel variants and what this device does with them; with a model, which of them it uses "
+            "Lists all kernel variants and whether this device can use them; with a model, the ones it uses "
             "and why.");
   args.words("MODEL", &flags.words);
   args.flag("explain", 0, "explain the choices for MODEL (default: the shipped model)", &flags.explain);

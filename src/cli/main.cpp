@@ -33,19 +33,19 @@ constexpr Verb kVerbs[] = {
     {"web", web_verb, "chat with models in the browser: the page, served here"},
     {"convert", convert_verb, "a model to GGUF or RDRR, or to other number types"},
     {"devices", devices_verb, "list the GPUs and what they offer"},
-    {"models", models_verb, "the families, and what tests showed of each"},
-    {"inspect", inspect_verb, "what is in a model file, and what it needs"},
+    {"models", models_verb, "the families, and the results of their tests"},
+    {"inspect", inspect_verb, "the contents and the needs of a model file"},
     {"verify", verify_verb, "check a model's bytes, structure and logits; repair it"},
     {"tokenize", tokenize_verb, "text to token ids"},
     {"detokenize", detokenize_verb, "token ids to text"},
     {"logits", logits_verb, "logits (and hidden states) of given tokens, as safetensors"},
     {"perplexity", perplexity_verb, "how well a model predicts a text"},
-    {"graph", graph_verb, "a model as mathematics, and the rules that made dispatches of it"},
+    {"graph", graph_verb, "a model as mathematics, and the rules that made its dispatches"},
     {"kernels", kernels_verb, "the kernel variants, and which are chosen and why"},
     {"synth", synth_verb, "write a model of a real shape with random weights"},
     {"bench", bench_verb, "measure prefill and decode speed"},
     {"tune", tune_verb, "find the fastest kernels for this device and a model"},
-    {"squeeze", squeeze_verb, "measure, tune, measure again: what a model can reach here"},
+    {"squeeze", squeeze_verb, "measure, tune, measure again: the best speed of a model here"},
     {"compare", compare_verb, "ratios of two builds, from their bench reports"},
     {"profile", profile_verb, "where the time of a step goes, kernel by kernel"},
 };
@@ -88,7 +88,7 @@ int main_with(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   doppler::gpu::own_process();
   const int code = doppler::cli::main_with({argv + 1, argv + argc});
-  // A full disk behind a redirection must not look like success.
+  // A full disk must not look like success if the output is redirected to a file.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fprintf(stderr, "doppler: The output could not be written.\n");
   return code == 0 ? 1 : code;

@@ -1,5 +1,5 @@
-// What bench, profile and, of the cadence, run share: a model whose context holds what is to be measured, the device's ceilings,
-// and where the report goes.
+// Shared by bench, profile and (the cadence) run: a model whose context holds the workload, the device's ceilings, and
+// the report's destination.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace doppler::cli {
 
-// Loads the model with the context of --ctx; without that flag with the usual context, or with `positions` if that is more.
-// Drafts only where --draft on asks for them.
+// Loads the model with the context of --ctx; without that flag with the usual context, or with `positions` if that is
+// more. Drafts only if --draft is on.
 Result<Model> load_for(const ModelFlags& given, uint64_t positions);
 
 // The program, its commit and the flags' preset, now.
@@ -26,7 +26,7 @@ void end_progress();
 // Error: more steps than a ticket may have.
 Result<void> check_cadence(const bench::Cadence& cadence);
 
-// What would keep a report from being written to `file` in the end, before anything is measured; empty: no file.
+// The reason why a report could not be written to `file` in the end, found before anything is measured; empty: no file.
 Result<void> check_report_file(const std::string& file);
 // `report` to standard output; with a file, the report goes there and what a person reads to standard output.
 // Returns the verb's exit code.

@@ -1,5 +1,6 @@
-// doppler models: the families, and what tests showed of each: from which formats, in which lanes, with which features, and how far
-// from the references at most. The data are verified_models.json, which tools/models_matrix makes of the tests' records.
+// doppler models: the families, and the results of tests for each: the formats, lanes and features, and the largest
+// error against the references. The data are verified_models.json, which tools/models_matrix makes of the tests'
+// records.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -26,7 +27,8 @@ std::string joined(const std::set<std::string>& words) {
   return out.empty() ? "-" : out;
 }
 
-// What the row of a format of calls begins with (openai/formats/formats_test.cpp): of templates, not of files and lanes.
+// The begin of the row of a format of calls (openai/formats/formats_test.cpp): it is about templates, not files and
+// lanes.
 constexpr std::string_view kTools = "tools_";
 
 // The rows of a family, as sets of words.
@@ -84,9 +86,10 @@ void print_table(const std::map<std::string, Json>& shown) {
 
 int models_verb(std::span<const std::string> arguments) {
   bool json = false;
-  Args args("doppler models [flags]",
-            "The families of models, and what tests showed of each: formats, lanes, features, distance.");
-  args.flag("json", 0, "print one JSON object: what each test showed", &json);
+  Args args(
+      "doppler models [flags]",
+      "Lists the families of models and the results of their tests: formats, lanes, features, distance.");
+  args.flag("json", 0, "print one JSON object: the result of each test", &json);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   const auto data = parse_json(kVerifiedModels, "verified_models.json");
   if (!data) return exit_failed(data.error());

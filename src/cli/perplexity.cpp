@@ -1,5 +1,5 @@
 // doppler perplexity: exp of the mean negative log-likelihood of a text, in windows of --ctx tokens that are each run
-// alone from position 0 (the first token of a window is not predicted).
+// separately from position 0 (the first token of a window is not predicted).
 #include <cmath>
 #include <cstdio>
 
@@ -56,7 +56,7 @@ int perplexity_verb(std::span<const std::string> arguments) {
   uint64_t limit = 0;
   bool json = false, add_special = false;
   Args args("doppler perplexity --file TEXT [flags]",
-            "How well the model predicts a text: exp of the mean negative log-likelihood a token.");
+            "Measures how well the model predicts a text: exp of the mean negative log-likelihood a token.");
   args.text("file", 'f', "TEXT", "the text; - for standard input", &file);
   args.big_count("tokens", 0, "N", "use only the first N tokens (default: all)", &limit);
   args.flag("add-special", 0, "put the begin-of-text token before the text", &add_special);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".json";
 
-// Flags that some verb with presets has: a name that is none of them is a typing error, not a flag to leave out.
+// Flags of all verbs with presets: an unknown name is a typing error, not a flag to leave out.
 bool is_known_flag(std::string_view name) {
   if (name == "preset") return false;
   ModelFlags model;

@@ -1,5 +1,5 @@
-// Presets: named files of flags, for every verb that runs a model. Those of src/cli/presets/ are built in; a person's own
-// lie in user_preset_dir(). How a file looks: docs/howto/run.md.
+// Presets: named files of flags, for every verb that runs a model. Those of src/cli/presets/ are built in; a person's
+// own lie in user_preset_dir(). docs/howto/run.md describes the files.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct Preset {
       flags;  // name without dashes, value; "" for those that take none
 };
 
-// What --preset did to a verb's flags.
+// The changes that --preset made to a verb's flags.
 struct PresetUse {
   bench::UsedPreset used;
   std::vector<bench::Intent> intents;

@@ -1,5 +1,5 @@
-// doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. What is measured:
-// bench/profile.h; what is printed: bench/profile_report.h.
+// doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. bench/profile.h measures;
+// bench/profile_report.h prints.
 #include <cstdio>
 
 #include "bench/profile_report.h"
@@ -33,15 +33,13 @@ int profile_verb(std::span<const std::string> arguments) {
   bool json = false;
   std::string output;
   Args args("doppler profile [flags]",
-            "Where the GPU time of a step goes, kernel by kernel, beside the least it could take. To find "
-            "reasons, not to "
-            "be quoted: bench has the speed.");
+            "Shows where the GPU time of a step goes, kernel by kernel, beside the least possible time. The "
+            "figures are for finding reasons, not for quoting: bench measures the speed.");
   args.count("depth", 'd', "TOKENS", "tokens in the cache before the decode step (default 128; 0: no decode)",
              &settings.depth);
   args.count("prompt", 'p', "TOKENS", "tokens of the prefill chunk (default 512; 0: no prefill)",
              &settings.prompt);
-  args.custom("streams", 0, "N[,N]",
-              "decode steps of so many streams together, each behind -d tokens; only these",
+  args.custom("streams", 0, "N[,N]", "decode steps of so many streams together, each at depth -d; only these",
               [&settings](std::string_view value) -> Result<void> {
                 DP_TRY(settings.streams, bench::parse_streams(value));
                 return {};

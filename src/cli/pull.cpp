@@ -1,5 +1,5 @@
-// doppler pull: fetches a model into the store. What happens is in store/pull.h; here are flags, the progress line
-// and the report.
+// doppler pull: fetches a model into the store. The work is in store/pull.h; here are flags, the progress line and the
+// report.
 #include "store/pull.h"
 
 #include <atomic>
@@ -42,7 +42,7 @@ void add_flags(Args& args, PullFlags& flags) {
   store::PullOptions& options = flags.options;
   args.words("SOURCE", &flags.words);
   args.text("name", 0, "NAME", "name in the store (default: after the source)", &options.list.name);
-  args.custom("sha256", 0, "DIGEST", "what a single file must hash to",
+  args.custom("sha256", 0, "DIGEST", "the hash that a single file must have",
               [&options](std::string_view value) -> Result<void> {
                 options.list.sha256 = sha256_from_hex(value);
                 if (options.list.sha256) return {};

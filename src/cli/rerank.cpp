@@ -59,7 +59,7 @@ Result<void> rerank(const RerankFlags& flags, const std::vector<std::string>& te
 int rerank_verb(std::span<const std::string> arguments) {
   RerankFlags flags;
   Args args("doppler rerank [flags] MODEL QUERY [TEXT...]",
-            "Texts by how well they answer a query, the best first: score from 0 to 1, number, text.");
+            "Sorts texts by how well they answer a query, the best first: score from 0 to 1, number, text.");
   args.words("MODEL QUERY [TEXT...]", &flags.words);
   args.text("input", 0, "FILE", "a text a line; - for standard input", &flags.input);
   args.flag("json", 0, "an object a line: index, relevance_score, document", &flags.json);

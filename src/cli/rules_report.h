@@ -1,4 +1,5 @@
-// Which rules of lowering made a plan and which refused, as a table and as JSON: for `graph` and `kernels --explain`.
+// The rules of lowering that made a plan and those that refused, as a table and as JSON: for `graph` and `kernels
+// --explain`.
 #pragma once
 
 #include <string>

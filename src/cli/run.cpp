@@ -70,7 +70,7 @@ Result<Generation> answer(Session& session, const Model& model, const RunFlags& 
   return session.generate(prompt, flags.generate.options, on_text);
 }
 
-// A flag that gives the grammar, of a file or as it is.
+// A flag that gives the grammar: a file, or for a regular expression the text itself.
 void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char* value, const char* help,
                       GrammarKind kind) {
   args.custom(name, 0, value, help, [&flags, name, kind](std::string_view given) -> Result<void> {
@@ -92,7 +92,7 @@ Result<void> check(const RunFlags& flags) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
   }
   if (flags.generate.options.logprobs && !flags.json) {
-    return fail(ErrorKind::kInvalidInput, "Flag --logprobs needs --json, where they are printed.");
+    return fail(ErrorKind::kInvalidInput, "Flag --logprobs needs --json, which prints them.");
   }
   if (flags.interactive && (flags.json || flags.tokens || !flags.words.empty())) {
     return fail(ErrorKind::kInvalidInput,
@@ -117,7 +117,7 @@ int run_verb(std::span<const std::string> arguments) {
                 return {};
               });
   args.text("system", 0, "TEXT", "system message", &flags.system);
-  args.flag("raw", 0, "continue the text as it is, without the chat template", &flags.raw);
+  args.flag("raw", 0, "continue the text itself, without the chat template", &flags.raw);
   args.text("template", 0, "FILE", "Jinja chat template instead of the model's own",
             &flags.model.template_file);
   args.text("save", 0, "FILE", "save the session at the end", &flags.save);

@@ -1,4 +1,4 @@
-// What `run` says at the end: one line for a person, one JSON object for a program.
+// The summary at the end of `run`: one line for a person, one JSON object for a program.
 #pragma once
 
 #include <string>

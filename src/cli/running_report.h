@@ -1,5 +1,5 @@
-// A bench report while its rows come: each is shown, and the file is written anew, as soon as it is measured, so that a run
-// that is interrupted leaves what it has.
+// A bench report while its rows come: each row is shown, and the file is written anew, when it is measured, so that a
+// run that is interrupted keeps its rows.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace doppler::cli {
 
 class RunningReport {
  public:
-  // output: the file that gets `format`, where standard output gets markdown; empty: none.
+  // output: the file that gets `format`, while standard output gets markdown; empty: none.
   RunningReport(bench::Report report, bench::Format format, std::string output)
       : report_(std::move(report)),
         format_(format),
@@ -19,7 +19,7 @@ class RunningReport {
 
   void begin() const;
   Result<void> add(const bench::Row& row);
-  void end() const;  // nothing, where no row came
+  void end() const;  // does nothing if no row came
 
  private:
   bench::Report report_;

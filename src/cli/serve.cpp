@@ -29,7 +29,7 @@ struct ServeFlags {
 void add_flags(Args& args, ServeFlags& flags) {
   server::ServerOptions& o = flags.server;
   flags.model.load.sequences = kDefaultPlaces;
-  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: only this machine)",
             &o.http.host);
   args.count("port", 'p', "PORT", "port (default 8080; 0: any free one)", &flags.port);
   args.flag("json", 0, "print one JSON object when it listens", &flags.json);
@@ -74,15 +74,15 @@ void add_flags(Args& args, ServeFlags& flags) {
   args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)",
              &o.http.timeouts.head_seconds);
   args.count("body-timeout", 0, "SECONDS", "for its body (default 60)", &o.http.timeouts.body_seconds);
-  args.count("write-timeout", 0, "SECONDS", "until a client that takes nothing is left (default 30)",
+  args.count("write-timeout", 0, "SECONDS", "until a client that takes no data is dropped (default 30)",
              &o.http.timeouts.write_seconds);
   args.count("idle-timeout", 0, "SECONDS", "for the next request (default 75)",
              &o.http.timeouts.idle_seconds);
-  args.count("drain", 0, "SECONDS", "for answers under way when it is to end (default 30)",
+  args.count("drain", 0, "SECONDS", "for answers under way when the server ends (default 30)",
              &o.http.drain_seconds);
   args.text("log-format", 0, "text|json",
             "of the line that each request leaves on standard output (default text)", &flags.log_format);
-  args.group("Where a request does not say");
+  args.group("If a request does not say");
   add_sampling_flags(args, o.service.defaults);
   add_load_flags(args, flags.model);
 }
@@ -148,7 +148,7 @@ std::vector<AdapterFile> named_adapters(const LoadOptions& load) {
   return out;
 }
 
-// "NAME=MODEL" or MODEL alone, which then has the name of its file or folder.
+// "NAME=MODEL" or only MODEL, whose name is then that of its file or folder.
 Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   std::vector<std::string> given = flags.models;
   if (given.empty()) given.emplace_back();
@@ -164,7 +164,7 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
     model.model = equals == std::string::npos ? text : text.substr(equals + 1);
     if (equals != std::string::npos && model.model.empty())
       return fail(ErrorKind::kInvalidInput,
-                  "Flag --model was given \"%s\"; a model is missing behind the sign =.",
+                  "Flag --model was given \"%s\"; a model is missing after the sign =.",
                   printable(text).c_str());
     DP_TRY(const std::string path, named_model_path(model.model));
     const bool is_path = model.model.empty() || std::filesystem::exists(model.model, error);
@@ -205,8 +205,7 @@ int serve_verb(std::span<const std::string> arguments) {
   ServeFlags flags;
   Args args("doppler serve [flags]",
             "Serves models over HTTP for clients of OpenAI's API, Anthropic's and Ollama's. Ctrl-C ends it "
-            "when its "
-            "answers are told.");
+            "after the answers under way.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());

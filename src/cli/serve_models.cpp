@@ -19,14 +19,14 @@ int serve_models_verb(std::span<const std::string> arguments) {
             "Serves the files of a folder (default: the store) over HTTP: read only, with ranges and CORS. "
             "Ctrl-C ends it.");
   args.words("FOLDER", &words);
-  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: only this machine)",
             &options.host);
   args.count("port", 'p', "PORT", "port (default 8017; 0: any free one)", &port);
   args.text("origin", 0, "ORIGIN", "whose web pages may read, such as https://example.org (default *: all)",
             &options.origin);
   args.count("connections", 0, "N", "at most so many at once (default 256)", &options.most_connections);
   args.count("timeout", 0, "SECONDS",
-             "until a connection without a whole request, or that takes nothing, is closed (default 30)",
+             "until a connection without a whole request, or that takes no data, is closed (default 30)",
              &options.timeout_seconds);
   args.flag("json", 0, "print one JSON object when it listens", &json);
   add_log_flag(args);

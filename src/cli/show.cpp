@@ -1,4 +1,4 @@
-// doppler show: a stored model's source, files and hashes, then what `inspect` says of it.
+// doppler show: a stored model's source, files and hashes, then the output of `inspect`.
 #include <cstdio>
 
 #include "base/json.h"
@@ -31,7 +31,8 @@ void print_record(const store::StoredModel& model) {
 int show_verb(std::span<const std::string> arguments) {
   bool json = false;
   std::vector<std::string> words;
-  Args args("doppler show [flags] NAME", "What the store knows of a model, and what inspect says of it.");
+  Args args("doppler show [flags] NAME",
+            "Shows a stored model's source, files and hashes, then the output of inspect.");
   args.words("NAME", &words);
   args.flag("json", 0, "print one JSON object", &json);
   add_log_flag(args);

@@ -1,5 +1,5 @@
-// doppler squeeze: the whole loop on one model. Measure, sweep the cadence, profile, tune, measure again, check that the
-// model still says the same, report. Nothing is stored unless the check passes. Judgements: bench/squeeze.h.
+// doppler squeeze: the whole loop on one model. Measure, sweep the cadence, profile, tune, measure again, check that
+// the model still says the same, report. Nothing is stored unless the check passes. Judgements: bench/squeeze.h.
 #include "bench/squeeze.h"
 
 #include <algorithm>
@@ -136,7 +136,7 @@ class Squeeze {
   }
 
   Result<void> first_look() {
-    say("measuring what there is");
+    say("measuring the present state");
     DP_TRY(Model model, load(/*tuned=*/false));
     DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
     report_.facts = bench::collect_facts(model, origin_of(flags_.model), ceilings);
@@ -170,7 +170,7 @@ class Squeeze {
     DP_TRY(Tuned tuned, tune_model(flags_.model, settings));
     old_ = engine::load_tuning(user_cache_dir(), tuned.key);
     key_ = tuned.key;
-    // The step count alone can be a default; the readback interval is for whoever asks for it.
+    // Only the step count can be a default; the readback interval is for users who choose it.
     DP_CHECK(keep(tuned, report_.cadence.batch));
     report_.tuning = std::move(tuned.result);
     return {};
@@ -178,7 +178,7 @@ class Squeeze {
 
   // The tuned model, and then once more what there was: a device that drifted meanwhile shows in its samples.
   Result<void> second_look() {
-    say("measuring what became of it");
+    say("measuring the result");
     {
       DP_TRY(Model model, load(/*tuned=*/true));
       DP_TRY(report_.after, measure(model, report_.cadence));
@@ -196,7 +196,7 @@ class Squeeze {
   std::vector<uint32_t> golden_prompt() const { return bench::make_prompt(kGoldenPrompt, vocab_size_, 11); }
 
   Result<Golden> golden(bool tuned) {
-    say("checking what it says");
+    say("checking its answers");
     Golden out;
     const ModelFlags flags = with_tuning(flags_.model, tuned);
     {
@@ -268,8 +268,7 @@ int squeeze_verb(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   Args args("doppler squeeze [flags] [MODEL]",
             "Measures a model, finds its best cadence and kernels on this device, measures again, checks "
-            "that it still "
-            "says the same, and reports before and after.");
+            "that its answers are the same, and reports before and after.");
   args.words("MODEL", &words);
   const auto lengths = [&args](const char* name, char letter, const char* help, std::vector<uint32_t>* out) {
     args.custom(name, letter, "N[,N]", help, [name, out](std::string_view value) -> Result<void> {

@@ -1,4 +1,4 @@
-// doppler tokenize and detokenize: the model's tokenizer alone, without a GPU.
+// doppler tokenize and detokenize: only the model's tokenizer, without a GPU.
 #include <unistd.h>
 
 #include <cstdio>
@@ -48,7 +48,7 @@ int tokenize_verb(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   bool no_special = false, parse_special = false, json = false;
   Args args("doppler tokenize [flags] [TEXT]",
-            "Token ids of a text (the words, --file or standard input), one a line.");
+            "Prints the token ids of a text (the words, --file or standard input), one a line.");
   args.words("TEXT", &words);
   args.name("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &model);
   args.text("file", 'f', "FILE", "the text; - for standard input", &file);
@@ -81,7 +81,7 @@ int detokenize_verb(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   bool skip_special = false, json = false;
   Args args("doppler detokenize [flags] [IDS]",
-            "The text of token ids (the words, --file or standard input), apart by commas or spaces.");
+            "Prints the text of token ids (the words, --file or standard input), apart by commas or spaces.");
   args.words("IDS", &words);
   args.name("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &model);
   args.text("file", 'f', "FILE", "the ids; - for standard input", &file);

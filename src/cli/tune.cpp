@@ -32,7 +32,7 @@ Result<void> keep(const Tuned& tuned, std::optional<uint32_t> batch) {
   const std::string cache_dir = user_cache_dir();
   kernels::TuningTable table;
   if (const auto old = engine::load_tuning(cache_dir, tuned.key)) table = *old;
-  // What was measured now replaces what was known of these shapes; other models' shapes stay.
+  // The new measurements replace the known ones for these shapes; other models' shapes stay.
   for (const bench::Attempt& attempt : tuned.result.attempts)
     table.choices.erase({attempt.operation, attempt.shape});
   for (const auto& [name, choice] : tuned.result.table.choices) table.choices[name] = choice;
@@ -72,7 +72,7 @@ int tune_verb(std::span<const std::string> arguments) {
       "doppler tune [flags]",
       "Measures which kernels are fastest on this device for a model's shapes, and uses them from now on.");
   args.count("budget", 0, "SECONDS", "when to stop measuring (default 60)", &budget);
-  args.count("rounds", 0, "N", "measurements of each candidate, in turns with what is in use (default 5)",
+  args.count("rounds", 0, "N", "measurements of each candidate, in turns with the present choice (default 5)",
              &settings.rounds);
   args.flag("forget", 0, "remove what was stored for this device, lane and cache format", &forgets);
   args.flag("json", 0, "print one JSON object", &json);

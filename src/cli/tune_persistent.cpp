@@ -1,5 +1,5 @@
-// doppler tune: whether decode's layers are faster in one dispatch whose workgroups are co-resident. Unlike other candidates
-// this one is a lane: whole models are loaded, since what it costs and needs depends on all layers.
+// doppler tune: whether decode's layers are faster in one dispatch whose workgroups are co-resident. Unlike other
+// candidates this one is a lane: whole models are loaded, since what it costs and needs depends on all layers.
 #include <algorithm>
 
 #include "bench/harness.h"

@@ -88,7 +88,8 @@ Result<formats::RdrrFolderCheck> check_bytes(const std::string& folder, const Ve
   return check;
 }
 
-// Another copy of the model: a folder, a name in the store, or an address whose files are fetched as `doppler pull` does.
+// Another copy of the model: a folder, a name in the store, or an address whose files are fetched as `doppler pull`
+// does.
 Result<formats::FetchFile> fetch_from(const std::string& source) {
   if (!source.starts_with("http://") && !source.starts_with("https://")) {
     DP_TRY(const std::string path, named_model_path(source));
@@ -109,7 +110,7 @@ Result<formats::FetchFile> fetch_from(const std::string& source) {
   });
 }
 
-// Checks, repairs, checks again; a damaged manifest hides what else is damaged, hence twice.
+// Checks, repairs, checks again. It checks twice because a damaged manifest hides other damage.
 Result<void> check_and_repair(const std::string& folder, const VerifyFlags& flags, VerifyReport& report) {
   DP_TRY(formats::RdrrFolderCheck check, check_bytes(folder, flags, report));
   if (flags.repair.empty()) return {};

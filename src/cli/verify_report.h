@@ -1,4 +1,4 @@
-// What `doppler verify` found, as text and as JSON.
+// The findings of `doppler verify`, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace doppler::cli {
 
-// One of the three examinations. kNone: this model has nothing to compare with; kSkipped: not asked for.
+// One of the three examinations. kNone: this model has nothing to compare with; kSkipped: not requested.
 struct VerifyPart {
   enum class State { kOk, kFailed, kNone, kSkipped } state = State::kSkipped;
   std::string summary;                // "12.3 MiB hashed in 0.01 s (1.9 GB/s)"

@@ -26,7 +26,7 @@ Result<std::string> built_page() {
               "cmake --build --preset wasm --target doppler_core && node web/page/build.mjs");
 }
 
-// Nothing happens where there is no desktop: the address was printed.
+// Does nothing without a desktop: the address was printed.
 void open_in_browser(const std::string& url) {
   if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) return;
   std::string program = "xdg-open", address = url;
@@ -54,7 +54,7 @@ int web_verb(std::span<const std::string> arguments) {
             "page is at /, "
             "the package at /doppler.mjs, the default model at /models/storyteller.gguf. Ctrl-C ends it.");
   args.count("port", 'p', "PORT", "port (default 8018; 0: any free one)", &port);
-  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: only this machine)",
             &options.host);
   args.text("site", 0, "FOLDER", "the built page (default: web/dist beside the program)", &options.folder);
   args.flag("no-open", 0, "do not open a browser", &no_open);

@@ -1,5 +1,5 @@
-// Adapters that a model is loaded with, from files: those that all answers have, and those that answers ask for by name.
-// Read next: adapter_registry_native.h, model/adapter_set.h (which of them are on the device).
+// Adapters that a model is loaded with, from files: those that all answers have, and those that answers ask for by
+// name. Read next: adapter_registry_native.h, model/adapter_set.h (which of them are on the device).
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ struct NamedAdapter {
 Task<Result<std::shared_ptr<const formats::FittedAdapter>>> open_fitted(
     std::unique_ptr<formats::FileSet> files, const formats::ModelConfig& config);
 
-// Before the model is loaded: the room that it is to have for them, and those with names. Whole tensors of the first that
-// all answers have take the place of the checkpoint's.
+// Before the model is loaded: the room that it is to have for them, and those with names. Whole tensors of the first
+// that all answers have take the place of the checkpoint's.
 Task<Result<std::vector<NamedAdapter>>> open_adapters(AdapterSources sources, formats::Checkpoint& checkpoint,
                                                       model::AdapterRoom& room);
 

@@ -17,10 +17,10 @@
 
 namespace doppler::engine {
 
-// The sentence for kernels::kNotFinite behind `count` tokens of an answer.
+// The sentence for kernels::kNotFinite after `count` tokens of an answer.
 inline Unexpected broken_logits(size_t count) {
   return fail(ErrorKind::kInvalidInput,
-              "The logits behind %zu tokens of the answer are no finite numbers: the model's weights are "
+              "The logits after %zu tokens of the answer are no finite numbers: the model's weights are "
               "damaged, or its "
               "numbers overflow here; --lane exact has the widest range.",
               count);
@@ -28,8 +28,8 @@ inline Unexpected broken_logits(size_t count) {
 
 class Answer {
  public:
-  // `tokenizer` may be null: ids only, no text. It must outlive the answer. `show_special`: special tokens are part of the
-  // text, but no end token is.
+  // `tokenizer` may be null: ids only, no text. It must outlive the answer. `show_special`: special tokens are part of
+  // the text, but no end token is.
   Answer(const tokenizer::Tokenizer* tokenizer, std::vector<uint32_t> stop_tokens,
          const GenerateOptions& options, bool show_special = false);
 

@@ -1,4 +1,4 @@
-// What Model and Session hold behind the public API. The command line and the tools that look deeper read it.
+// The contents of Model and Session in the public API. The command line and the tools that look deeper read them.
 #pragma once
 
 #include <atomic>
@@ -71,8 +71,7 @@ struct Session::Impl {
   std::atomic<bool> cancelled = false;
 };
 
-// What a tool may ask for besides LoadOptions: plans that give all logits (and hidden states) instead of
-// text.
+// A tool may ask for these besides LoadOptions: plans that give all logits (and hidden states) instead of text.
 struct LoadExtras {
   bool all_logits = false;
   bool hidden = false;

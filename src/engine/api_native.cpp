@@ -211,7 +211,7 @@ Result<void> Session::save(const std::string& path) {
   session.tokens = impl_->sequence;
   session.messages = impl_->messages;
   // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
-  // Of several sequences none is: the prefix cache has what it has.
+  // Nothing is saved for several sequences: the prefix cache decides what it keeps.
   if (model.loaded->runner->runner()->holds_text()) {
     DP_TRY(session.cache, model.driver->save(impl_->sequence));
   }

@@ -14,7 +14,7 @@ using formats::Pooling;
 
 constexpr double kLeastNorm = 1e-12;  // of sentence-transformers: a vector of zeros stays one
 
-// Adds up the rows of a text, or keeps one of them.
+// Adds up the rows of a text, or keeps a single one.
 class Pool {
  public:
   Pool(const ModelConfig& config, size_t tokens)

@@ -73,7 +73,7 @@ Result<void> check_options(const GenerateOptions& options) {
 namespace doppler::engine {
 namespace {
 
-// Behind slides the random numbers are another stream each time.
+// After each slide the random numbers are another stream.
 constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15ull;
 static_assert(kMaxTopLogprobs == kernels::kMaxLogProbs);
 

@@ -8,7 +8,7 @@
 
 namespace doppler::engine {
 
-// Of a model: what its answers have in common.
+// The common properties of a model's answers.
 struct AnswerConfig {
   uint32_t vocab_size = 0, ctx_len = 0;
   std::vector<uint32_t> stop_tokens;
@@ -19,7 +19,7 @@ struct AnswerConfig {
 // Errors: those of the public check_options(), submits out of their range, a logit bias outside the vocabulary. max_batch:
 // steps of a ticket at most.
 Result<void> check_options(const GenerateOptions& options, const AnswerConfig& config, uint32_t max_batch);
-// A generation is one segment, or where a full context slides one behind another.
+// A generation is one segment; if a full context slides, one after another.
 struct Segment {
   uint32_t max_tokens = 0;  // of this one
   uint32_t slides = 0;      // before it
@@ -29,6 +29,6 @@ struct Segment {
 model::GenerationSettings settings_of(const GenerateOptions& options, const AnswerConfig& config,
                                       const tokenizer::Tokenizer* tokenizer, const Segment& segment);
 
-// What remains of a full context that slides, in tokens: the newer half, and at least the token to go on from.
+// The rest of a full context that slides, in tokens: the newer half, and at least the token to go on from.
 ptrdiff_t kept_by_slide(uint32_t ctx_len);
 }  // namespace doppler::engine

@@ -1,4 +1,4 @@
-// What is refused of a generation before there is a model.
+// Tests the refusals of a generation before there is a model.
 #include <gtest/gtest.h>
 
 #include "doppler/doppler.h"

@@ -20,7 +20,7 @@ const kernels::CatalogueRow* find_row(const Rows& rows, const formats::RdrrKerne
   return it == rows.end() ? nullptr : &*it;
 }
 
-// What the tables would take, as far as it can be said without the model's shapes.
+// The tables' choice, if it is clear without the model's shapes.
 const kernels::CatalogueRow* first_choice(const Rows& rows, const std::string& operation) {
   const auto it = std::ranges::find_if(rows, [&](const kernels::CatalogueRow& row) {
     return row.operation == operation && row.refusal.empty();

@@ -1,4 +1,4 @@
-// How a model was loaded, as a line and as JSON: `run`, `bench` and the JavaScript package say the same.
+// The load of a model, as a line and as JSON: `run`, `bench` and the JavaScript package say the same.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a load says about itself: the rate, who laid the bytes out, whether anything was compiled.
+// Tests the report of a load: the rate, who laid the bytes out, and compilations.
 #include "engine/load_report.h"
 
 #include <gtest/gtest.h>

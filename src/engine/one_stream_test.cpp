@@ -168,7 +168,7 @@ TEST(OneStream, BrokenLogitsAreASentence) {
   Script run;
   run.runner.broken_at = 20;
   run.go({1, 2, 3}, {.max_tokens = 60});
-  EXPECT_NE(run.error.find("The logits behind 16 tokens of the answer are no finite numbers"),
+  EXPECT_NE(run.error.find("The logits after 16 tokens of the answer are no finite numbers"),
             std::string::npos)
       << run.error;
   EXPECT_TRUE(run.held.empty());

@@ -1,4 +1,4 @@
-// What paging of experts took, as a line and as JSON, for all reports. Read next: model/expert_pager.h.
+// The costs of paging experts, as a line and as JSON, for all reports. Read next: model/expert_pager.h.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace doppler::engine {
 // "experts: 16 of 32 a layer on the device, hit rate 87.5 %, 1.2 GB uploaded in 0.41 s, 0.22 s for routes"
 std::string paging_line(const ExpertPaging& paging);
 Json paging_json(const ExpertPaging& paging);
-// What was added since `before`.
+// The difference to `before`.
 ExpertPaging paging_since(const ExpertPaging& before, ExpertPaging now);
 
 }  // namespace doppler::engine

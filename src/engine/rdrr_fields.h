@@ -1,4 +1,4 @@
-// The members of an RDRR manifest that describe the model's architecture, made from what the engine reads of it:
+// The members of an RDRR manifest that describe the model's architecture, made from the facts that the engine reads:
 // the converter writes them, `doppler verify` compares them.
 #pragma once
 

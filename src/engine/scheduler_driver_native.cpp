@@ -94,7 +94,7 @@ SchedulerDriver::~SchedulerDriver() {
   thread_.join();
 }
 
-// What is queued uses the device: it is waited for.
+// Waits for everything queued, since it uses the device.
 void SchedulerDriver::finish_turns() {
   for (const auto& line : lines_) scheduler_->cancel(*line->stream_);
   while (turn()) {

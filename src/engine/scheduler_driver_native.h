@@ -56,7 +56,7 @@ class SchedulerDriver {
   // parent: the request goes on from a beginning of that stream's text. Null: it begins on its own.
   Result<std::shared_ptr<StreamLine>> submit(engine::Request request,
                                              std::shared_ptr<StreamLine> parent = nullptr);
-  // The same without waiting. What the request cannot be, the line tells.
+  // The same without waiting. The line reports an impossible request.
   std::shared_ptr<StreamLine> submit_later(engine::Request request, std::shared_ptr<StreamLine> parent,
                                            std::function<void()> on_news);
   // Waits until there are tokens or the end. `cancelled`, if it is not null, ends the stream when it is set.

@@ -1,6 +1,6 @@
 // A model's self test: the logits that it gave when it was converted, kept in an RDRR manifest, and their comparison
-// with the logits it gives now. Both run in the exact lane (f32 arithmetic, weights as stored), so that a test made on one
-// device may be checked on another.
+// with the logits it gives now. Both run in the exact lane (f32 arithmetic, weights as stored), so that a test made on
+// one device may be checked on another.
 #pragma once
 
 #include "base/task.h"

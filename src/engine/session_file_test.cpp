@@ -37,7 +37,7 @@ TEST(SessionFile, IsMatchedByTheWeightsToo) {
   EXPECT_NE(digest_of(1), digest_of(1, 0));
 }
 
-// Of one model under two scalings of positions, the cache of one was restored under the other.
+// A cache that a model saved under one scaling of positions was once restored under another.
 TEST(SessionFile, IsMatchedByTheScalingOfPositionsToo) {
   const auto checkpoint_of = [](uint8_t fill) {
     formats::GgufHeader header;

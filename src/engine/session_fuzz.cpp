@@ -1,5 +1,5 @@
-// Fuzz target: any bytes as a saved session of the model "m". What is read is written back to the same session, and what is not
-// is refused in a sentence.
+// Fuzz target: any bytes as a saved session of the model "m". A session that is read is written back to the same
+// session, and a sentence refuses all other bytes.
 #include "base/fuzz_check.h"
 #include "engine/session_file.h"
 

@@ -81,7 +81,8 @@ Task<Result<std::string>> scaling_digest(const formats::Checkpoint& checkpoint,
 
 namespace {
 
-// " adapters " and 16 hexadecimal digits over the numbers and scales of those that all answers have; empty: there are none.
+// " adapters " and 16 hexadecimal digits over the numbers and scales of those that all answers have; empty: there are
+// none.
 std::string adapters_digest(const model::PlanRunner& runner) {
   const std::shared_ptr<const model::AdapterMix>& mix = runner.adapters().first();
   if (!mix) return {};

@@ -1,4 +1,4 @@
-// The life of one generation behind Session (api_impl.h), and the small helpers of the public API.
+// The life of one generation in a Session (api_impl.h), and the small helpers of the public API.
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
   std::vector<uint32_t> prompt = sequence;
   prompt.insert(prompt.end(), added.begin(), added.end());
   cancelled.store(false, std::memory_order_relaxed);
-  DP_CHECK(begin(prompt, options));  // after an error the session's text stays as it was
+  DP_CHECK(begin(prompt, options));  // after an error the session's text is unchanged
   sequence = std::move(prompt);
   messages.clear();  // start_chat() sets them
   return {};

@@ -11,8 +11,8 @@ class StopStrings {
  public:
   explicit StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  // Gives the text that is safe to show now. Sets found() when a stop string is complete; that string and all text after it
-  // are dropped.
+  // Gives the text that is safe to show now. Sets found() when a stop string is complete; that string and all text
+  // after it are dropped.
   std::string push(std::string_view text);
   // The text has ended: gives what was held back.
   std::string flush();

@@ -1,6 +1,6 @@
-// The answer to one request of the scheduler: what is asked of it, again where a full context slides, and the text of
-// the tokens that come back. Who carries them is the caller's matter: a thread (stream_native.cpp), or a browser's
-// only one (web/web_streams.cpp).
+// The answer to one request of the scheduler: the requests to submit (another one if a full context slides), and the
+// text of the tokens that come back. Who carries them is the caller's matter: a thread (stream_native.cpp), or a
+// browser's only one (web/web_streams.cpp).
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct Arrived {
 };
 
 AnswerConfig answer_config(const LoadedModel& loaded);
-// Of the scheduler over a loaded model, whose runner is there.
+// For the scheduler over a loaded model, whose runner is there.
 SchedulerConfig scheduler_config(LoadedModel& loaded);
 
 class StreamAnswer {
@@ -37,11 +37,11 @@ class StreamAnswer {
   StreamAnswer(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, AnswerConfig config,
                std::vector<uint32_t> prompt, GenerateOptions options, bool show_special = false);
 
-  // Tokens of the answer that are known, of one whose device was lost: before the first next_request(), which goes on
-  // behind them. result() has them and their text.
+  // The known tokens of an answer whose device was lost: call it before the first next_request(), which goes on after
+  // them. result() has them and their text.
   void go_on_behind(std::span<const uint32_t> generated);
-  // What to submit: at the beginning, and when take() says so. `request`: all of it but tokens and settings. Errors: an
-  // option out of its range.
+  // The request to submit: at the beginning, and when take() says so. `request`: everything but tokens and settings.
+  // Errors: an option out of its range.
   Result<Request> next_request(Request request) const;
 
   struct Taken {
@@ -68,7 +68,7 @@ class StreamAnswer {
   uint32_t segments_ = 0;       // slides so far: varies the seed
   uint32_t segment_start_ = 0;  // tokens of the answer before this segment
   uint32_t forced_ = 0;         // tokens that were forced in it
-  uint32_t preemptions_ = 0;    // of it
+  uint32_t preemptions_ = 0;    // times that it was preempted
   model::DraftTally drafts_;    // likewise
   std::chrono::steady_clock::time_point started_, first_token_at_;
 };

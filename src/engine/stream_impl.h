@@ -1,5 +1,5 @@
-// What Stream and Scheduler hold behind the public API (include/doppler/scheduler.h); sessions of a model with several
-// sequences read their streams too.
+// The contents of Stream and Scheduler in the public API (include/doppler/scheduler.h); sessions of a model with
+// several sequences read their streams too.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace doppler {
 
 struct Stream::Impl {
-  // How the caller reads: of doppler::Request.
+  // The caller's way of reading, from doppler::Request.
   struct Reading {
     bool show_special = false;
     std::function<void()> on_news;
@@ -38,7 +38,7 @@ struct Stream::Impl {
   Result<void> submit(std::shared_ptr<engine::StreamLine> parent);
   // The text of what arrived on the line `of`.
   Result<std::string> accept(const std::shared_ptr<engine::StreamLine>& of, const engine::Arrived& arrived);
-  // Whether the model was loaded again since: then nothing comes any more.
+  // True if the model was loaded again since: then no more tokens come.
   bool is_of_lost_device() const { return reloads != model->reloads; }
   std::shared_ptr<engine::StreamLine> line_now();
   void cancel_line(const std::shared_ptr<engine::StreamLine>& of);

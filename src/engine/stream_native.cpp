@@ -1,4 +1,4 @@
-// Streams of many sequences behind the public API: a request's way to the scheduler's thread, and its tokens' way to text.
+// Streams of many sequences for the public API: a request's way to the scheduler's thread, and its tokens' way to text.
 #include <algorithm>
 #include <atomic>
 #include <utility>

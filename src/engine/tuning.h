@@ -1,5 +1,5 @@
-// What tuning left for a model: which table fits it, and the cadence it decodes with.
-// Read next: kernels/tuning.h (the table), tuning_file_native.h (where the native build keeps it).
+// The results of tuning for a model: the table that fits it, and the cadence it decodes with. Read next:
+// kernels/tuning.h (the table), tuning_file_native.h (where the native build keeps it).
 #pragma once
 
 #include <string>

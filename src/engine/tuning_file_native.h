@@ -1,5 +1,5 @@
-// The tuning of a device in the user's cache: one small JSON file for each key (kernels/tuning.h), shared by all models.
-// A file that is damaged, or was made with another key, is reported in one sentence and not used.
+// The tuning of a device in the user's cache: one small JSON file for each key (kernels/tuning.h), shared by all
+// models. A file that is damaged, or was made with another key, is reported in one sentence and not used.
 #pragma once
 
 #include <memory>

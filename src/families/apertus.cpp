@@ -1,5 +1,5 @@
-// Apertus (Swiss AI Initiative 2025): Qwen3's attention, and a feed-forward layer without gates, whose activation xIELU has
-// numbers of its own in each layer. R rows, H hidden, F feed-forward, Q and K: builder.h.
+// Apertus (Swiss AI Initiative 2025): Qwen3's attention, and a feed-forward layer without gates, whose activation xIELU
+// has numbers of its own in each layer. R rows, H hidden, F feed-forward, Q and K: builder.h.
 #include "families/family.h"
 
 namespace doppler::families {

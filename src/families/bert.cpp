@@ -1,5 +1,5 @@
-// BERT (Devlin et al. 2018): positions and token types with learned embeddings, attention to both sides, norms behind the
-// branches, a feed-forward layer without gates. R rows, H hidden, F feed-forward, Q and K: builder.h.
+// BERT (Devlin et al. 2018): positions and token types with learned embeddings, attention to both sides, norms after
+// the branches, a feed-forward layer without gates. R rows, H hidden, F feed-forward, Q and K: builder.h.
 #include "families/family.h"
 #include "layers/pooled.h"
 

@@ -1,5 +1,5 @@
-// DeepSeek V2 and V3 (DeepSeek-AI 2024) and Mistral 4 (Mistral AI 2026): Llama's block with multi-head latent attention, and a
-// mixture of experts behind the first layers. R rows, H hidden.
+// DeepSeek V2 and V3 (DeepSeek-AI 2024) and Mistral 4 (Mistral AI 2026): Llama's block with multi-head latent
+// attention, and a mixture of experts after the first layers. R rows, H hidden.
 #include "families/family.h"
 #include "layers/latent_attention.h"
 

@@ -1,4 +1,4 @@
-// EXAONE 4 (LG AI Research 2025): norms stand behind the branches alone; each head of q and k is normalised before its
+// EXAONE 4 (LG AI Research 2025): norms stand only after the branches. Each head of q and k is normalised before its
 // rotation, which layers that see everything may lack. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 

@@ -1,4 +1,4 @@
-// What a family's file gives to the table in families.cpp.
+// The entries that a family's file gives to the table in families.cpp.
 #pragma once
 
 #include "layers/decoder.h"
@@ -16,9 +16,10 @@ using layers::Builder;
 #define FAMILY_LIKE(name, page)
 #include "formats/architectures/family_list.h"
 
-// Of families whose blocks are Llama's.
+// For families whose blocks are Llama's.
 Value llama_block(Builder& b, Value x, uint32_t layer);
-// Of Gemma 3n and 4, up to the output matrix: values are normalised too, and keys and values may be an earlier layer's.
+// For Gemma 3n and 4, up to the output matrix: values are normalised too, and keys and values may be an earlier
+// layer's.
 Value gemma_attention(Builder& b, Value h, uint32_t layer);  // [R, Q]
 
 }  // namespace doppler::families

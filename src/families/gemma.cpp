@@ -1,4 +1,4 @@
-// Gemma (Gemma Team 2024): Llama's block behind embeddings times sqrt(H), with GELU gates.
+// Gemma (Gemma Team 2024): Llama's block after embeddings times sqrt(H), with GELU gates.
 #include <cmath>
 
 #include "families/family.h"

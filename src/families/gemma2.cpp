@@ -1,5 +1,5 @@
-// Gemma 2 (Gemma Team 2024): other than in Llama a branch is normalised before it joins the residual too; embeddings times
-// sqrt(H); logits are capped. GLM 4 has the same block. R rows, H hidden, Q and K: builder.h.
+// Gemma 2 (Gemma Team 2024) differs from Llama: a branch is normalised also before it joins the residual, embeddings
+// are multiplied by sqrt(H), and logits are capped. GLM 4 has the same block. R rows, H hidden, Q and K: builder.h.
 #include <cmath>
 
 #include "families/family.h"

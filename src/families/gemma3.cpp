@@ -1,6 +1,7 @@
-// The text model of the Gemma 3 family (Gemma Team 2025). Other than in llama.cpp: embeddings times sqrt(H); each head of q
-// and k is normalised before its rotation; a branch is normalised before it joins the residual; most layers see a window
-// and rotate by frequencies of their own; GELU gates. R rows, H hidden, Q and K: builder.h.
+// The text model of the Gemma 3 family (Gemma Team 2025). It differs from llama.cpp (the file beside this one):
+// embeddings are multiplied by sqrt(H), gates are GELU, each head of q and k is normalised before its rotation, and a
+// branch is normalised before it joins the residual. Most layers see a window and rotate by frequencies of their own. R
+// rows, H hidden, Q and K: builder.h.
 #include <cmath>
 
 #include "families/family.h"

@@ -1,6 +1,7 @@
-// The text model of Gemma 3n (Gemma Team 2025): AltUp's four streams (Baykal et al. 2023), of which layers compute the first
-// and predict and correct the others; LAuReL's low-rank branch beside attention (Menghani et al. 2024); in some layers
-// only the largest gates stay; embeddings of each layer, which reach the other streams. R rows, H hidden, Q, K: builder.h.
+// The text model of Gemma 3n (Gemma Team 2025). AltUp has four streams (Baykal et al. 2023): layers compute the first,
+// and predict and correct the others. LAuReL's low-rank branch stands beside attention (Menghani et al. 2024). In some
+// layers only the largest gates stay. Embeddings of each layer reach the other streams. R rows, H hidden, Q, K:
+// builder.h.
 #include <cmath>
 #include <numbers>
 
@@ -12,12 +13,12 @@ namespace {
 
 using Streams = Graph::Streams;
 
-// What a stream says of how the others follow from it, before tanh.
+// The coefficients by which the other streams follow from this one, before tanh.
 Value router(Builder& b, Value x, uint32_t i) {
   return b.linear(b.norm(x, TensorId::kAltupRouterNorm, i), TensorId::kAltupRouter, i, kAltupStreams);
 }
 
-// What a layer makes of the first stream.
+// A layer's result for the first stream.
 Value block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   const uint32_t hidden = b.config.hidden_dim;

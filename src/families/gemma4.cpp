@@ -1,6 +1,7 @@
-// The text model of Gemma 4 (Gemma Team 2026). Other than in gemma3.cpp: values are normalised too; layers that see everything
-// have heads of another size; the last layers may read earlier keys and values; experts may stand beside the feed-forward
-// layer; layers may have embeddings of each token; what a layer leaves is scaled. R rows, H hidden, Q, K: builder.h.
+// The text model of Gemma 4 (Gemma Team 2026). It differs from gemma3.cpp: values are normalised too, and layers that
+// see everything have heads of another size. The last layers may read earlier keys and values. Experts may stand beside
+// the feed-forward layer, and layers may have embeddings of each token. A layer's result is scaled. R rows, H hidden,
+// Q, K: builder.h.
 #include <cmath>
 
 #include "families/family.h"

@@ -1,5 +1,5 @@
-// GLM 4.5 to 4.7 (Zhipu AI 2025): Llama's block with a mixture of experts behind the first layers; each head of q and k may
-// be normalised before the rotation of its first half. R rows, H hidden, Q and K: builder.h.
+// GLM 4.5 to 4.7 (Zhipu AI 2025): Llama's block with a mixture of experts after the first layers; each head of q and k
+// may be normalised before the rotation of its first half. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 
 namespace doppler::families {

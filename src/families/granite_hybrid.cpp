@@ -1,6 +1,6 @@
-// Granite 4 (IBM 2025): Mamba 2 in most layers and attention in the others, which rotates only in models without Mamba; behind
-// each a mixture of experts beside a shared one, or in small models a gated layer alone. Granite's scales are the config's.
-// R rows, H hidden, Q and K: builder.h.
+// Granite 4 (IBM 2025): Mamba 2 in most layers and attention in the others, which rotates only in models without Mamba.
+// After each comes a mixture of experts beside a shared one, or in small models only a gated layer. Granite's scales
+// are the config's. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 #include "layers/recurrent.h"
 

@@ -1,5 +1,5 @@
-// Hunyuan V1, dense and with experts (Tencent 2025): Llama's block, but each head of q and k is normalised behind its rotation.
-// R rows, H hidden, Q and K: builder.h.
+// Hunyuan V1, dense and with experts (Tencent 2025): Llama's block, but each head of q and k is normalised after its
+// rotation. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 
 namespace doppler::families {

@@ -1,5 +1,6 @@
-// LFM2 (Liquid AI 2025): most layers are short convolutions with two gates, the others attention whose heads of q and k are
-// normalised before their rotation; a feed-forward layer, gated or of experts, behind each. R rows, H hidden, Q and K: builder.h.
+// LFM2 (Liquid AI 2025): most layers are short convolutions with two gates. The others are attention whose heads of q
+// and k are normalised before their rotation. A feed-forward layer, gated or of experts, follows each. R rows, H
+// hidden, Q and K: builder.h.
 #include "families/family.h"
 #include "layers/recurrent.h"
 

@@ -1,6 +1,7 @@
 // The Llama family (Touvron et al. 2023): pre-norm RMSNorm, rotary attention with grouped heads, gated feed-forward.
-// Answers for all whose difference is numbers, biases or names: Mistral and Ministral (a window, scaled queries), Qwen2, Phi 3,
-// SmolLM3 (layers without rotation), Granite (scales), Seed-OSS, ERNIE 4.5. R rows, H hidden, Q and K: builder.h.
+// Answers for all whose difference is numbers, biases or names: Mistral and Ministral (a window, scaled queries),
+// Qwen2, Phi 3, SmolLM3 (layers without rotation), Granite (scales), Seed-OSS, ERNIE 4.5. R rows, H hidden, Q and K:
+// builder.h.
 #include "families/family.h"
 
 namespace doppler::families {

@@ -1,5 +1,5 @@
-// MiniMax M2 (MiniMax 2025): Llama's block with a mixture of experts in each layer; all of q is normalised at once, and all
-// of k, before a part of each head rotates. R rows, H hidden, Q and K: builder.h.
+// MiniMax M2 (MiniMax 2025): Llama's block with a mixture of experts in each layer; all of q is normalised at once, and
+// all of k, before a part of each head rotates. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 
 namespace doppler::families {

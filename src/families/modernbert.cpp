@@ -1,5 +1,5 @@
-// ModernBERT (Warner et al. 2024): attention to both sides, most layers within a window, LayerNorm before the branches, but
-// before the first attention none, since the embeddings are normalised. R rows, H hidden, Q and K: builder.h.
+// ModernBERT (Warner et al. 2024): attention to both sides, most layers within a window, LayerNorm before the branches,
+// but before the first attention none, since the embeddings are normalised. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 #include "layers/pooled.h"
 

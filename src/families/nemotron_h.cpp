@@ -1,6 +1,8 @@
-// Nemotron-H (NVIDIA 2025) and Nemotron 3: a layer is one branch of four kinds: Mamba 2, attention that does not rotate, a
-// feed-forward layer without gates, or experts without gates beside a shared one, which may work on rows of fewer values. The
-// activation is the square of relu. R rows, H hidden, F and I feed-forward, E what experts read, Q and K: builder.h.
+// Nemotron-H (NVIDIA 2025) and Nemotron 3: a layer is one branch of four kinds: Mamba 2, attention that does not
+// rotate, a feed-forward layer without gates, or experts without gates beside a shared one, which may work on rows of
+// fewer values. The activation is the square of relu. R rows, H hidden, F and I feed-forward, E what experts read, Q
+// and K:
+// builder.h.
 #include "families/family.h"
 #include "layers/recurrent.h"
 

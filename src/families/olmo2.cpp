@@ -1,5 +1,5 @@
-// OLMo 2 and 3 (OLMo Team 2024, 2025): norms stand behind the branches alone; all of q is normalised at once, and all of k,
-// before their rotation. R rows, H hidden, Q and K: builder.h.
+// OLMo 2 and 3 (OLMo Team 2024, 2025): norms stand only after the branches; all of q is normalised at once, and all of
+// k, before their rotation. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 
 namespace doppler::families {

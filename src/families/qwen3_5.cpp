@@ -1,5 +1,6 @@
-// Qwen 3.5, dense and with experts (Qwen Team 2026): three gated delta nets, then attention with normalised heads of which a part rotates and
-// a sigmoid gate on its output; a feed-forward layer behind each. R rows, H hidden, Q and K: builder.h.
+// Qwen 3.5, dense and with experts (Qwen Team 2026): three gated delta nets, then attention with normalised heads that
+// rotate in part and a sigmoid gate on its output. A feed-forward layer follows each. R rows, H hidden, Q and K:
+// builder.h.
 #include "families/family.h"
 #include "layers/recurrent.h"
 

@@ -80,7 +80,7 @@ class Checkpoint {
 
 // Recognises the kind by content: a GGUF file (also the first of a split one), a folder with config.json and
 // safetensors, a lone .safetensors with config.json beside it, a folder with one .gguf, an RDRR folder. Anything
-// else is an error that says what it looks like. `rdrr` is for RDRR alone: other formats have no hashes.
+// else is an error that says what it looks like. `rdrr` is only for RDRR: other formats have no hashes.
 Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files,
                                                           RdrrOptions rdrr = {});
 

@@ -1,5 +1,5 @@
-// Changes to what an open checkpoint gives, before a model is loaded from it or converted: tensors of an adapter in the place
-// of its own (adapters/whole_tensors.h, adapters/merge.h).
+// Changes to what an open checkpoint gives, before a model is loaded from it or converted: tensors of an adapter in the
+// place of its own (adapters/whole_tensors.h, adapters/merge.h).
 #pragma once
 
 #include "formats/checkpoint.h"

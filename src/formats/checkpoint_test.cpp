@@ -1,5 +1,5 @@
-// Opening models of every kind through a FileSet that is not mapped, as in a browser, and natively; the
-// sentences for what is no model; the GGUF and safetensors writers read back.
+// Opens models of every kind through a FileSet that is not mapped, as in a browser, and natively. Tests the sentences
+// for files that are no model, and reads back what the GGUF and safetensors writers wrote.
 #include "formats/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -199,7 +199,7 @@ constexpr const char* kTiedConfig =
     R"({"model_type": "llama", "tie_word_embeddings": true, "hidden_size": 4, "num_hidden_layers": 1,
         "num_attention_heads": 1, "intermediate_size": 4, "vocab_size": 3})";
 
-// safetensors' own save_model() leaves one of two equal tensors out; so do some trainers, without a word of it.
+// safetensors' own save_model() leaves one of two equal tensors out; some trainers do so too, without a note.
 TEST(Checkpoint, ATableStoredAsTheOutputMatrixHasItsOwnName) {
   const std::vector<std::string> names = {"lm_head.weight", "model.layers.0.mlp.up_proj.weight"};
   const auto said = must(
@@ -238,7 +238,7 @@ TEST(Checkpoint, AFolderWithAConfigurationAndOneGgufIsThatGguf) {
   EXPECT_EQ(must(open(one))->kind(), Checkpoint::Kind::kGguf);
   Files two = one;
   two["n.gguf"] = small_gguf();
-  EXPECT_EQ(refusal(two), "Folder model holds 2 GGUF files; name one of them, such as m.gguf.");
+  EXPECT_EQ(refusal(two), "Folder model holds 2 GGUF files; name a single file, such as m.gguf.");
   Files other = one;
   other["consolidated.safetensors"] = small_safetensors({"a"});
   EXPECT_EQ(refusal(other),
@@ -261,7 +261,7 @@ TEST(Checkpoint, EmptyEightBitFloatsNeedNoScales) {
   EXPECT_EQ(refusal({{"config.json", bytes_of_text("{}")}, {"model.safetensors", sink.bytes()}}), "");
 }
 
-// w = code * scale, by blocks of the config's size, by rows, and as a whole; what is read from the middle on is the same.
+// w = code * scale, by blocks of the config's size, by rows, and as a whole; a read from the middle on gives the same.
 TEST(Checkpoint, EightBitFloatsBesideTheirScalesAreBF16) {
   constexpr uint64_t kN = 5, kK = 7, kExperts = 2;
   std::vector<uint8_t> codes(kExperts * kN * kK);
@@ -322,7 +322,7 @@ TEST(Checkpoint, AVocabularyAloneOpensAndDoesNotRun) {
   const auto vocabulary = must(open({{"v.gguf", header.build()}}, "v.gguf"));
   EXPECT_TRUE(vocabulary->tensors().empty());
   EXPECT_EQ(read_config(*vocabulary).error().sentence(),
-            "model holds no tensors: it is a vocabulary or metadata alone.");
+            "model holds no tensors: it is only a vocabulary or metadata.");
 }
 
 TEST(Checkpoint, SaysWhatIsNoModel) {
@@ -338,7 +338,7 @@ TEST(Checkpoint, SaysWhatIsNoModel) {
             std::string::npos);
   EXPECT_EQ(refusal({}), "model holds no model: neither config.json nor a .gguf file nor manifest.json.");
   EXPECT_EQ(refusal({{"a.gguf", small_gguf()}, {"b.gguf", small_gguf()}}),
-            "Folder model holds 2 GGUF files; name one of them, such as a.gguf.");
+            "Folder model holds 2 GGUF files; name a single file, such as a.gguf.");
   EXPECT_NE(refusal({{"config.json", bytes_of_text("{}")}, {"pytorch_model.bin", {1}}})
                 .find("only PyTorch weights"),
             std::string::npos);

@@ -1,5 +1,6 @@
-// What a folder of an embedding model says beside config.json (sentence-transformers): modules.json lists the transformer and
-// what is behind it, each with a folder of its own. Facts: sentence_transformers.models (Pooling, Dense, Normalize).
+// The parts of an embedding model's folder beside config.json (sentence-transformers): modules.json lists the
+// transformer and the modules after it, each with a folder of its own. Facts: sentence_transformers.models (Pooling,
+// Dense, Normalize).
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ struct EmbeddingModule {
   std::string folder;  // empty: the model's own
 };
 
-// The folders that modules.json names, of modules of any kind: where a source of files finds what else belongs to the model.
+// The folders that modules.json names, of modules of any kind: a source of files finds the rest of the model there.
 std::vector<std::string> module_folders(const Json& modules);
 // Error: a module that is not known.
 Result<std::vector<EmbeddingModule>> parse_modules(const Json& modules);

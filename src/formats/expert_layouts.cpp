@@ -82,8 +82,8 @@ class TransposedSource final : public MadeSource {
   uint64_t n_, k_, number_bytes_;
 };
 
-// Codes two a byte, [experts, n, blocks, 16], and scales, [experts, n, blocks], as ggml's blocks: there a byte has number
-// i and i + 16, here 2i and 2i + 1.
+// Codes two a byte, [experts, n, blocks, 16], and scales, [experts, n, blocks], as ggml's blocks. A byte of ggml has
+// the numbers i and i + 16; here it has 2i and 2i + 1.
 class Mxfp4Source final : public MadeSource {
  public:
   Mxfp4Source(Taken codes, TensorInfo scales, ByteSource* scale_file, uint64_t n, uint64_t blocks)

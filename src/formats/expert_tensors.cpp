@@ -94,7 +94,7 @@ struct Stack {
   std::map<uint32_t, TensorInfo> experts;
 };
 
-// Whether experts 0.. are all there and alike: those of further layers, which nobody reads, may not be.
+// True if experts 0.. are all there and alike. Those of unused further layers may not be.
 bool is_whole(const Stack& stack) {
   const TensorInfo& first = stack.experts.begin()->second;
   uint32_t next = 0;

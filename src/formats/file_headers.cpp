@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kFirstPrefix = 1 << 20;  // most headers without a vocabulary are shorter
 
-// The first `count` bytes: a view of the mapping, or read into `storage` behind what it already holds.
+// The first `count` bytes: a view of the mapping, or read into `storage` after the bytes that it already holds.
 Task<Result<std::span<const uint8_t>>> prefix_of(ByteSource& source, uint64_t count,
                                                  std::vector<uint8_t>& storage) {
   if (!source.mapped().empty()) co_return source.mapped().first(host_size(count));

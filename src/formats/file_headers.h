@@ -1,5 +1,5 @@
-// What stands at the begin of a model's file, read from its source: as much of it as the header has, or no copy of it where the
-// file is mapped. Next: open_checkpoint.cpp, which reads the headers of all files of a model.
+// The header of a model's file, read from its source: only the bytes of the header, or a view if the file is mapped.
+// Read next: open_checkpoint.cpp, which reads the headers of all files of a model.
 #pragma once
 
 #include "base/task.h"

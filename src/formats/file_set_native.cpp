@@ -36,7 +36,7 @@ class MappedSource final : public ByteSource {
   MappedFile file_;
 };
 
-// Writing, replacing, touching a file: each changes one of these.
+// Changes whenever the file is written, replaced or touched.
 std::string identity_of(const struct stat& info) {
   const auto nanoseconds = [](const timespec& time) { return time.tv_sec * 1'000'000'000ll + time.tv_nsec; };
   return format_text("%llx:%llx:%llu:%lld:%lld", static_cast<unsigned long long>(info.st_dev),

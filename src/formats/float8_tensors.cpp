@@ -31,7 +31,7 @@ struct Placed {
   TensorInfo tensor;
 };
 
-// Blocks of rows by columns that share a scale, of each of some matrices [n, k] one behind another.
+// Blocks of rows by columns that share a scale, in some matrices [n, k] that follow one another.
 struct Blocks {
   uint64_t n, k;
   uint64_t rows, columns;  // of a block

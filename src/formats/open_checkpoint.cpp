@@ -24,7 +24,7 @@ constexpr int64_t kMaxSplits = 4096;
 
 using SourcePtr = std::unique_ptr<ByteSource>;
 
-// "model-00002-of-00003.gguf" for number 2 of 3, from the name of any of them; empty if it is not named so.
+// "model-00002-of-00003.gguf" for number 2 of 3, from the name of any part; empty if the name has another form.
 std::string split_name(std::string_view any, int64_t number, int64_t count) {
   const std::string ending = format_text("-of-%05lld.gguf", static_cast<long long>(count));
   constexpr size_t kDigits = 5;
@@ -110,8 +110,8 @@ class CheckpointOpener {
     }
     if (ggufs.size() > 1) {
       co_return fail(ErrorKind::kInvalidInput,
-                     "Folder %s holds %zu GGUF files; name one of them, such as %s.", files().root().c_str(),
-                     ggufs.size(), printable(ggufs[0]).c_str());
+                     "Folder %s holds %zu GGUF files; name a single file, such as %s.",
+                     files().root().c_str(), ggufs.size(), printable(ggufs[0]).c_str());
     }
     co_return fail(ErrorKind::kInvalidInput,
                    "%s holds no model: neither config.json nor a .gguf file nor %s.", files().root().c_str(),
@@ -162,7 +162,8 @@ class CheckpointOpener {
     co_return co_await std::move(reading);
   }
 
-  // manifest.json with shards beside it, or alone in its kind (other folders may have a file of that name).
+  // True: manifest.json with shards beside it, or as the only file that describes a model (other folders may have a
+  // file by that name).
   Task<Result<bool>> holds_rdrr() {
     auto opening = open_if_there(kRdrrManifestName);
     DP_CO_TRY(const SourcePtr manifest, co_await std::move(opening));
@@ -213,7 +214,7 @@ class CheckpointOpener {
     DP_CO_TRY(const auto bytes, co_await std::move(reading));
     DP_CO_TRY(GgufParse parse, parse_gguf(*bytes, bytes->size(), kRdrrGgufMetadata));
     if (!parse.file || !parse.file->tensors().empty()) {
-      co_return fail(ErrorKind::kInvalidInput, "%s of %s must be metadata alone, without tensors.",
+      co_return fail(ErrorKind::kInvalidInput, "%s of %s must be only metadata, without tensors.",
                      kRdrrGgufMetadata, files().root().c_str());
     }
     result_->gguf_ = std::move(parse.file);
@@ -312,7 +313,7 @@ class CheckpointOpener {
     co_return Result<>();
   }
 
-  // The member kEmbeddingModules of the config, where there is a modules.json; Dense modules' tensors join the model's.
+  // The member kEmbeddingModules of the config, if there is a modules.json; Dense modules' tensors join the model's.
   Task<Result<>> read_modules() {
     auto reading_list = read_object("modules.json");
     DP_CO_TRY(const Json list, co_await std::move(reading_list));
@@ -404,7 +405,7 @@ class CheckpointOpener {
   }
 
   Result<> index_tensors() {
-    // A GGUF file may be a vocabulary alone: read_config() refuses to run it.
+    // A GGUF file may be only a vocabulary: read_config() refuses to run it.
     if (result_->tensors_.empty() && !result_->gguf()) {
       return fail(ErrorKind::kInvalidInput, "%s holds no tensors.", files().root().c_str());
     }

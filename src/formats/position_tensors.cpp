@@ -1,4 +1,4 @@
-// The rows lie one behind another, so that a table without its first ones is a view (position_tensors.h).
+// The rows lie one after another, so that a table without its first ones is a view (position_tensors.h).
 #include "formats/position_tensors.h"
 
 #include <algorithm>

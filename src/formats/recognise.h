@@ -1,4 +1,4 @@
-// What the first bytes of a file look like, for the sentence when it is not a model.
+// The kind of file that its first bytes suggest, for the sentence when it is not a model.
 #pragma once
 
 #include <cstdint>

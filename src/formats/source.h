@@ -1,7 +1,7 @@
-// Where a model's bytes come from: FileSet is its folder (or its one file and the neighbours), ByteSource one
-// readable file of it. Natively files are memory-mapped (file_set_native.h); a browser reads ranges over
-// HTTP; synth/synthetic_source.h makes bytes up. Nothing above may assume a mapping: `mapped()` may be empty.
-// Read next: checkpoint.h.
+// The origin of a model's bytes: FileSet is its folder (or its one file and the neighbours), ByteSource one readable
+// file. Natively files are memory-mapped (file_set_native.h). A browser reads ranges over HTTP, and
+// synth/synthetic_source.h makes bytes up. No layer above may assume a mapping: `mapped()` may be empty. Read next:
+// checkpoint.h.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@ class ByteSource {
   virtual Task<Result<std::vector<uint8_t>>> read(uint64_t offset, uint64_t count) = 0;
   // The number under which the host can stream this file straight to the GPU (browser); empty natively.
   virtual std::optional<uint32_t> stream_id() const { return std::nullopt; }
-  // What to stream, in order, for these bytes; empty where stream_id() would be. One file gives one piece.
+  // The pieces to stream, in order, for these bytes; empty if stream_id() would be. One file gives one piece.
   virtual Task<Result<std::vector<StreamPiece>>> stream_pieces(uint64_t offset, uint64_t count) const {
     std::vector<StreamPiece> pieces;
     if (const auto stream = stream_id()) pieces.push_back({*stream, offset, count});
     co_return pieces;
   }
-  // Waits until these bytes of mapped() may be used: a source that verifies what it holds has done so then. Behind their use
-  // it says whether they were there: a file cut meanwhile is an error. read() does both by itself.
+  // Waits until these bytes of mapped() may be used: a source that verifies its bytes has done so then. Called after
+  // their use, it says whether they were there: a file cut meanwhile is an error. read() does both by itself.
   virtual Task<Result<>> ready(uint64_t /*offset*/, uint64_t /*count*/) const { co_return Result<>(); }
   // Hints for a mapping: these bytes will be read once, in order (before), or not again (after).
   virtual void will_read(uint64_t /*offset*/, uint64_t /*count*/) const {}

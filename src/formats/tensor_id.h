@@ -1,5 +1,5 @@
-// Which weight of a model: one name for what every file format calls differently. Families ask for weights by it, the
-// tables of architectures (formats/architectures) say what files call them, labels in profiles show tensor_label().
+// The weights of a model: one name for each, whatever a file format calls it. Families ask for weights by it, the
+// tables of architectures (formats/architectures) have the names in files, labels in profiles show tensor_label().
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ enum class TensorId : uint8_t {
   kLayerInputGate,
   kLayerInputProj,
   kLayerInputNorm,  // of what that adds to the residual
-  kLayerScale,      // of the residual behind a layer
-  kAltupIn1,        // AltUp: into the streams behind the first, and out of them
+  kLayerScale,      // of the residual after a layer
+  kAltupIn1,        // AltUp: into the streams after the first, and out of those streams
   kAltupIn2,
   kAltupIn3,
   kAltupOut1,
@@ -85,7 +85,7 @@ enum class TensorId : uint8_t {
   kLaurelLeft,
   kLaurelRight,
   kLaurelNorm,
-  kDense1,  // behind the pooling of an embedding model
+  kDense1,  // after the pooling of an embedding model
   kDense2,
   kPositions,  // learned embeddings of positions
   kTokenTypes,

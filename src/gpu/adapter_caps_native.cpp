@@ -1,4 +1,4 @@
-// What an adapter offers, as a Caps record; see instance_native.h.
+// Reads an adapter's abilities into a Caps record; see instance_native.h.
 #include <algorithm>
 
 #include "gpu/instance_native.h"

@@ -1,4 +1,4 @@
-// What a binding of a compute pipeline is. The order of a kernel's bindings is generated from its WGSL
+// The kinds of a compute pipeline's bindings. The order of a kernel's bindings is generated from its WGSL
 // (tools/embed_wgsl) as `kLayout`, so host and shader cannot disagree. Read next: pipeline.h.
 #pragma once
 

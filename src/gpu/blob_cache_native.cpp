@@ -1,5 +1,5 @@
-// File layout: the 8 bytes "DOPBLOB2", u64 key bytes, the key, SHA-256 of key and value, the value. The name is a hash of
-// the key; the stored key decides. Dawn trusts what it is given, so a file that is damaged is as if it were not there.
+// File layout: the 8 bytes "DOPBLOB2", u64 key bytes, the key, SHA-256 of key and value, the value. The name is a hash
+// of the key; the stored key decides. Dawn trusts what it gets, so a damaged file counts as missing.
 #include "gpu/blob_cache_native.h"
 
 #include <unistd.h>

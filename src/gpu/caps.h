@@ -15,12 +15,13 @@ inline constexpr uint32_t kAssumedComputeUnits = 132;
 enum class AdapterType : uint8_t { kUnknown, kDiscrete, kIntegrated, kCpu };
 const char* adapter_type_name(AdapterType type);  // "discrete GPU", "CPU", ...
 
-// How Device::upload works: natively through a ring of staging buffers or by the queue's own writes (uploads_native.cpp),
-// in a browser by the host. kNone: nothing that is uploaded is kept (recording_device.h), so weights need not be read.
+// The way in which Device::upload works. Native devices use a ring of staging buffers or the queue's own writes
+// (uploads_native.cpp); in a browser the host uploads. kNone: the device keeps no uploads (recording_device.h), so
+// weights need not be read.
 enum class UploadWay : uint8_t { kHost, kRing, kQueue, kNone };
 const char* upload_way_name(UploadWay way);  // "host", "ring", "queue", "none"
 
-// How the provider's WGSL compiler differs; the composer (wgsl_composer.h) is the only reader.
+// The compiler of the provider, as far as WGSL must differ; only the composer (wgsl_composer.h) reads it.
 enum class WgslDialect : uint8_t { kTint, kNaga };
 
 struct Caps {

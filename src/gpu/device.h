@@ -29,9 +29,9 @@ struct DeviceOptions {
   // pipelines run without them; Dawn has one switch for the whole device, so there the others do too (told
   // once, by name).
   bool bounds_checks = false;
-  // How weights are uploaded natively: "ring" or "queue" (uploads_native.cpp); "": ring on a discrete GPU.
+  // The native way to upload weights: "ring" or "queue" (uploads_native.cpp); "": ring on a discrete GPU.
   std::string uploads = {};
-  // Environment, where the field is empty: DOPPLER_WEBGPU, DOPPLER_DEVICE, DOPPLER_UPLOADS; DOPPLER_BOUNDS_CHECKS=1.
+  // Environment, if the field is empty: DOPPLER_WEBGPU, DOPPLER_DEVICE, DOPPLER_UPLOADS; DOPPLER_BOUNDS_CHECKS=1.
 };
 
 // Since the device was opened. `run --json` reports them, and what was created after load must be zero.
@@ -46,9 +46,9 @@ struct Counters {
   uint64_t buffers_created = 0;
   uint64_t bind_groups_created = 0;
   uint64_t pipelines_created = 0;
-  uint64_t compile_ns = 0;  // from asking for pipelines to the last of them, whatever else went on
-  // Compiled pipelines that the provider found in DeviceOptions::cache_dir, and those it compiled and put there. Only Dawn
-  // uses that folder.
+  uint64_t compile_ns = 0;  // from the request for pipelines to the last finished one, whatever else went on
+  // Compiled pipelines that the provider found in DeviceOptions::cache_dir, and those that it compiled and put there.
+  // Only Dawn uses that folder.
   uint64_t blobs_found = 0, blobs_stored = 0;
   uint64_t buffer_bytes = 0;  // alive now
   uint64_t peak_buffer_bytes = 0;
@@ -129,12 +129,11 @@ class Device {
   // Runs the plan once, with a compute pass and two timestamps for each dispatch. Nanoseconds per command
   // (copies are 0). For profiles only: the passes cost time that calibration runs must not pay.
   virtual Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) = 0;
-  // Nanoseconds of `times` replays in one submit, from the first dispatch to the end of the last: two timestamps in all,
-  // the passes as submit() makes them. For investigations.
+  // Nanoseconds of `times` replays in one submit, from the first dispatch to the end of the last: two timestamps in
+  // all, the passes as submit() makes them. For investigations.
   virtual Task<Result<uint64_t>> time_replays(const Plan& plan, uint32_t rows, uint32_t times) = 0;
 
-  // Lets callbacks run; waits up to `microseconds` for one when nothing is ready. Native only (browser:
-  // no-op).
+  // Lets callbacks run; if no callback is ready, it waits up to `microseconds` for one. Native only (browser: no-op).
   virtual void poll(uint64_t microseconds) = 0;
 
  protected:

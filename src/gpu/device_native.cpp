@@ -33,8 +33,8 @@ constexpr char kSubgroupProbe[] = R"(
 constexpr uint32_t kProbeBias = 1024;  // the shader keeps a minimum as the maximum of this minus the value
 constexpr uint32_t kProbeWorkgroups = 64;  // enough to meet every size a driver mixes
 
-// Between two questions to wgpu-native whether something is done: a part of the time that it has taken so far, so that the
-// answer is late by that part at most. Asked every 20 us all the time, the asking thread took a fifth of a core from llvmpipe.
+// The pause between two polls of wgpu-native: a fraction of the time waited so far, so that the answer is late by at
+// most that fraction. A poll every 20 us took a fifth of a core from llvmpipe.
 constexpr int kPauseFraction = 16;
 constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(1000);
 
@@ -96,8 +96,9 @@ Result<void> NativeDevice::request_device() {
     enabled.push_back("disable_polyfills_on_integer_div_and_mod");
   }
   const char* const disabled[] = {
-      "lazy_clear_resource_on_first_use",  // else the first touch of a 1 GB buffer clears all of it: seconds
-      "timestamp_quantization",            // 65 us steps
+      // without this the first touch of a 1 GB buffer clears the whole buffer: seconds
+      "lazy_clear_resource_on_first_use",
+      "timestamp_quantization",  // 65 us steps
   };
   DawnCache cache = make_dawn_cache(cache_);
   DawnToggles toggles = {.chain = {cache_.folder.empty() ? nullptr : &cache.chain, kDawnTogglesSType},
@@ -199,7 +200,7 @@ std::shared_ptr<WaitState> NativeDevice::from_userdata(void* userdata) {
 
 // A provider's problem, unless the device is gone, which explains it better.
 Result<void> NativeDevice::lost_or(const std::string& problem) {
-  // wgpu-native says it only where something fails.
+  // wgpu-native says it only if something fails.
   if (problem.find("device is lost") != std::string::npos) {
     errors_.lose("The GPU device was lost. Open it again to go on.");
   }
@@ -247,8 +248,8 @@ void NativeDevice::poll(uint64_t microseconds) {
   finish_compile_jobs();
 }
 
-// Gives the provider time to call back, at most `microseconds`. Dawn waits for the oldest operation so long; wgpu-native's own
-// wait knows no limit, so it is asked again and again.
+// Gives the provider time to call back, at most `microseconds`. Dawn waits that long for the oldest operation. The wait
+// of wgpu-native takes no limit, so we poll it in a loop.
 void NativeDevice::wait_some(uint64_t microseconds) {
   const AbortGuard guard;
   if (api().is_dawn) {
@@ -271,8 +272,8 @@ void NativeDevice::wait_some(uint64_t microseconds) {
   }
 }
 
-// Completes every operation that fired, all of them when the device is lost. Completing resumes a coroutine,
-// which may start new operations: hence one at a time.
+// Completes every operation that fired, and every operation when the device is lost. Completing resumes a coroutine,
+// which may start new operations; the loop therefore takes one at a time.
 bool NativeDevice::finish_ready() {
   bool any = false;
   for (size_t i = 0; i < waits_.size();) {

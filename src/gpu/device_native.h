@@ -1,6 +1,6 @@
 // The Device over webgpu.h: one class in several files. device_native.cpp has start, end and waits; the others are
-// buffers_native.cpp, uploads_native.cpp, pipelines_native.cpp, replay_native.cpp (submit) and timing_native.cpp. All of it
-// runs on the owner's thread except compilation (CompileJob).
+// buffers_native.cpp, uploads_native.cpp, pipelines_native.cpp, replay_native.cpp (submit) and timing_native.cpp. The
+// class runs on the owner's thread, except for compilation (CompileJob).
 #pragma once
 
 #include <atomic>

@@ -34,7 +34,7 @@ class WebDevice final : public Device {
   Task<Result<uint64_t>> time_replays(const Plan& plan, uint32_t rows, uint32_t times) override;
   void poll(uint64_t microseconds) override;
 
-  // What the host reports unasked: an error that no call waits for, or the loss of the device.
+  // The host reports these without a call: an error that no call waits for, or the loss of the device.
   void put_error(ErrorKind kind, std::string sentence);
   void lose(std::string sentence);
 

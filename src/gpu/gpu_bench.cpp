@@ -1,6 +1,5 @@
-// What the device itself costs, without any model: opening, recording a dispatch, an empty dispatch on the
-// GPU, a round trip, an upload. Run: DOPPLER_WEBGPU=dawn gpu_bench. Figures and their meaning:
-// docs/design/gpu.md.
+// The costs of the device itself, without any model: opening, recording a dispatch, an empty dispatch on the GPU, a
+// round trip, an upload. Run: DOPPLER_WEBGPU=dawn gpu_bench. Figures and their meaning: docs/design/gpu.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -36,7 +36,7 @@ TEST_F(GpuTest, WritesAndReadsBack) {
 }
 
 TEST_F(GpuTest, NewBuffersAreZeroAroundWhatWasWritten) {
-  {  // leave something behind in memory that may be reused
+  {  // fill memory that may be reused
     const Buffer dirty = make("dirty", 1 << 20);
     write(dirty, std::vector<uint32_t>(1 << 18, 0xABABABABu));
     read_all(dirty);

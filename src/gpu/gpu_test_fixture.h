@@ -1,6 +1,5 @@
-// What the tests of the native device share: one device for all of them (the provider that DOPPLER_WEBGPU
-// names; ctest runs each file once a provider), short ways to make, fill and read buffers, and three small
-// kernels.
+// Shared by the tests of the native device: one device (the provider that DOPPLER_WEBGPU names; ctest runs each file
+// once a provider), short ways to make, fill and read buffers, and three small kernels.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -6,13 +6,13 @@
 
 namespace doppler::gpu {
 
-// Said once by a program that is Doppler's own, before it opens a device: environment variables may then choose among
-// Dawn's devices, and what providers print while a device opens goes to the debug log. The library leaves both alone in
-// programs of others.
+// A program of Doppler's own calls this once, before it opens a device. Environment variables may then choose among
+// Dawn's devices, and what providers print while a device opens goes to the debug log. In other programs the library
+// does neither.
 void own_process();
 bool owns_process();
 
-// While it lives, everything written to the stderr file descriptor goes to the debug log instead, where the process is
+// While it lives, everything written to the stderr file descriptor goes to the debug log instead, if the process is
 // Doppler's own. That holds for the whole process, so it lives only for the few milliseconds of opening a device.
 class StderrCapture {
  public:
@@ -35,7 +35,7 @@ class AbortGuard {
   AbortGuard(const AbortGuard&) = delete;
   AbortGuard& operator=(const AbortGuard&) = delete;
 
-  static void install();  // the signal handler, once; leaves an application's own handler alone
+  static void install();  // installs the signal handler once, unless the application has its own
 };
 
 }  // namespace doppler::gpu

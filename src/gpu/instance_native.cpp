@@ -10,7 +10,7 @@
 namespace doppler::gpu {
 
 const char* const kDawnEnabledToggles[3] = {
-    "allow_unsafe_apis",            // subgroup matrices and timestamps are behind it
+    "allow_unsafe_apis",            // for subgroup matrices and timestamps
     "vulkan_enable_f16_on_nvidia",  // f16 works there; Dawn is careful about old drivers
     "disable_workgroup_init",       // our kernels initialise their workgroup memory (naga never does)
 };
@@ -122,8 +122,8 @@ std::optional<NativeAdapter> try_dawn(const Provider& provider, const VulkanDevi
   return adapter;
 }
 
-// Sets an environment variable while it lives, in a process that is Doppler's own: the Vulkan loader has no other switch
-// for what it shows to Dawn.
+// Sets an environment variable for the lifetime of this object, in a process that is Doppler's own. The Vulkan loader
+// has no other switch for what it shows to Dawn.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) {

@@ -1,4 +1,4 @@
-// A provider's instance and one adapter of it: which adapter is meant, what it offers, and the request for a
+// A provider's instance and one of its adapters: the choice of the adapter, its abilities, and the request for a
 // device. The rules for choosing (default, by index, by name) are in open_native.cpp.
 #pragma once
 
@@ -23,7 +23,8 @@ class NativeAdapter {
   const Provider& provider() const { return *provider_; }
   WGPUInstance instance() const { return instance_; }
   WGPUAdapter handle() const { return adapter_; }
-  // What the adapter offers. Subgroup sizes may be 0 (not told), dp4a is not known before there is a device.
+  // The adapter's abilities. Subgroup sizes may be 0 (the driver does not tell), and dp4a is unknown before a device
+  // exists.
   Caps read_caps(const VulkanDevice& device) const;
   WGPULimits limits() const;
   bool has_feature(WGPUFeatureName feature) const;

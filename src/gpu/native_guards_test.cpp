@@ -1,4 +1,4 @@
-// What stands between a provider and the user, without a provider: traps, the error slot, captured prints,
+// Tests of the guards between a provider and the user, without a provider: traps, the error slot, captured prints,
 // aborts.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Which provider and which adapter: Device::open and list_adapters.
+// The choice of provider and adapter: Device::open and list_adapters.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What a compute pipeline is made of. Pipelines are created together and off the main thread
-// (Device::create_pipelines), and named by id afterwards.
+// The parts of a compute pipeline. Pipelines are created together and off the main thread (Device::create_pipelines),
+// and named by id afterwards.
 #pragma once
 
 #include <cstdint>

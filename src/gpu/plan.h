@@ -20,7 +20,7 @@ namespace doppler::gpu {
 inline constexpr uint32_t kPlanCommandWords = 8;
 enum PlanCommand : uint32_t { kDispatch = 1, kCopy = 2 };
 
-// What the profiler and `kernels --explain` say about a command; not needed for the replay.
+// A command as the profiler and `kernels --explain` describe it; the replay does not need it.
 inline constexpr uint32_t kNotScratch = UINT32_MAX;
 struct PlanEntry {
   std::string name;          // variant, or "copy"
@@ -28,11 +28,11 @@ struct PlanEntry {
   uint64_t bytes = 0;        // read and written in GPU memory per replay (per row if rows_per_group != 0)
   uint64_t fixed_bytes = 0;  // additionally, independent of the rows: weights
   uint64_t operations = 0;   // multiplications + additions per replay (per row if rows_per_group != 0)
-  // Cached positions that fixed_bytes and operations were counted for: the window or the context. With fewer positions in
-  // the cache, both numbers are less in proportion. 0: neither depends on the cache.
+  // Cached positions that fixed_bytes and operations were counted for: the window or the context. With fewer positions
+  // in the cache, both numbers shrink in proportion. 0: neither depends on the cache.
   uint32_t keys = 0;
-  // Of each storage binding, or of a copy's source and target: the number of its scratch tensor in the PlanBuilder, or
-  // kNotScratch. Tensors that share memory have different numbers.
+  // One number for each storage binding, or for a copy's source and target: that of its scratch tensor in the
+  // PlanBuilder, or kNotScratch. Tensors that share memory have different numbers.
   std::vector<uint32_t> tensors;
 };
 
@@ -55,7 +55,7 @@ struct Plan {
 // `base` with commands [first, last) replaced by those of `with`, which has no parts.
 Plan spliced(const Plan& base, uint32_t first, uint32_t last, const Plan& with);
 
-// One line a command, by the ids of the words. What the ids stand for: plan_text.h.
+// One line a command, by the ids of the words. plan_text.h says what the ids stand for.
 std::string describe(const Plan& plan);
 
 }  // namespace doppler::gpu

@@ -15,7 +15,7 @@ constexpr uint32_t kWordBytes = 4;
 
 uint32_t to_words(uint64_t bytes) { return static_cast<uint32_t>(bytes / kWordBytes); }
 
-// What a part uses that is replayed several times lives through all of it.
+// A tensor that a part uses, if that part is replayed several times, lives through the whole part.
 void keep_in_parts(std::span<const PlanPart> parts, uint32_t plan, uint32_t commands,
                    std::vector<ScratchTensor>& tensors) {
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -1,4 +1,5 @@
-// Recording of plans and its checks; see plan_builder.h. What build() makes of them is in plan_build.cpp.
+// Recording of plans and its checks; see plan_builder.h. build(), which makes plans of the recordings, is in
+// plan_build.cpp.
 #include "gpu/plan_builder.h"
 
 #include <algorithm>

@@ -78,7 +78,7 @@ class PlanBuilder {
 
   void begin(std::string_view name, uint32_t max_rows);
   // From here to the next begin_part() or end() the commands are a part of the plan (PlanPart). With a tag they may be
-  // replayed several times in turn: the scratch that they use is theirs alone meanwhile, and keeps its contents.
+  // replayed several times in turn: no other part uses their scratch meanwhile, and it keeps its contents.
   void begin_part(uint32_t tag);
   // Errors: limits of the device exceeded (binding count and size, grid), bindings that do not fit the
   // layout, misaligned offsets, one buffer bound both read-only and writable or overlapping itself writably
@@ -87,7 +87,7 @@ class PlanBuilder {
   // Whole multiples of 4 bytes. per_row: `bytes` of both views are for one row, copied times `rows`.
   Result<void> copy(TensorView from, TensorView to, std::string_view op_label, bool per_row = false);
   void end();
-  // Of the plan that is being recorded, so far.
+  // The commands so far of the plan that is being recorded.
   uint32_t command_count() const { return static_cast<uint32_t>(recordings_.back().commands.size()); }
 
   // Once, after the last end().
@@ -116,7 +116,7 @@ class PlanBuilder {
     std::vector<Command> commands;
     std::vector<PlanPart> parts = {};
   };
-  // What a bind group is made of, with scratch placed.
+  // The contents of a bind group, with scratch placed.
   struct Group {
     uint32_t pipeline = 0;
     std::vector<TensorView> bindings;  // slot: Buffer::id()

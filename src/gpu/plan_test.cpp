@@ -137,7 +137,7 @@ TEST_F(PlanBuilderTest, GivesTheSameBufferTheSameSlot) {
   EXPECT_NE(first.slot, builder_.external(Buffer(nullptr, 13, 100)).slot);
 }
 
-// Three tensors one after another need two buffers; where they may be written again in turn, each has its own.
+// Three tensors one after another need two buffers; if they may be written again in turn, each has its own.
 TEST(PlanParts, ScratchOfAPartThatIsRepeatedIsItsAlone) {
   for (const uint32_t tag : {0u, 7u}) {
     Caps caps = small_caps();

@@ -1,10 +1,11 @@
-// What a plan's commands say, as text for people and as a digest for tests. Two plans with equal digests make a GPU do
-// the same. Native only (SHA-256).
+// A plan's commands as text for people and as a digest for tests. Two plans with equal digests make a GPU do the same.
+// Native only (SHA-256).
 //
-// Digested: of a dispatch the pipeline (WGSL without comments and blank space, constants, layout, trust), the bytes of
-// its parameters, the grid, and every binding by buffer name, offset and bytes; of a copy both ranges; the plan's most
-// rows. A scratch tensor is named by the order of first use in its plan, so neither labels, nor the order in which
-// scratch was asked for, nor which tensors share memory matter. Labels and op_labels of commands are not digested.
+// The digest of a dispatch covers the pipeline (WGSL without comments and blank space, constants, layout, trust), the
+// bytes of its parameters, the grid, and every binding by buffer name, offset and bytes. The digest of a copy covers
+// both ranges. The plan's most rows count too. A scratch tensor is named by the order of first use in its plan.
+// Therefore labels, the order in which scratch was made, and which tensors share memory do not matter. Labels and
+// op_labels of commands are not digested.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What a digest of a plan depends on, and what not; and what the recording device answers.
+// Tests what a digest of a plan depends on, and what not; and the answers of the recording device.
 #include "gpu/plan_text.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Caps small_caps() {
           .max_workgroups = 65535};
 }
 
-// A chain of two dispatches over scratch, and what a case changes of it.
+// A chain of two dispatches over scratch, and the changes that a case makes.
 struct Chain {
   std::string wgsl = "const WORKGROUP: u32 = 64u;\n// ---- a/b.wgsl\nfn main() {}\n";
   std::string label = "a.b", op_label = "blk.0.a", weight = "weight";

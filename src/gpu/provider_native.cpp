@@ -57,7 +57,7 @@ Result<std::unique_ptr<Provider>> read_functions(void* library, const std::strin
     std::memcpy(&target, &address, sizeof target);
     return address != nullptr;
   };
-  std::string missing;  // the first of them
+  std::string missing;  // the first missing one
   size_t n_missing = 0;
 #define DOPPLER_FIND(function) \
   if (!find("wgpu" #function, provider->function) && ++n_missing == 1) missing = "wgpu" #function;

@@ -1,7 +1,7 @@
-// One WebGPU implementation, opened as a shared library at run time: the table of the functions we call and
-// the few extension structs of each. Dawn and wgpu-native share the C ABI of webgpu.h; where they differ,
-// this file and `Provider::is_dawn` say so. What was measured about both: docs/design/providers.md. Read next:
-// instance_native.h (adapters), device_native.h (what runs on it).
+// One WebGPU implementation, opened as a shared library at run time: the table of the functions we call and the few
+// extension structs of each. Dawn and wgpu-native share the C ABI of webgpu.h; where they differ, this file and
+// `Provider::is_dawn` say so. docs/design/providers.md has the measurements of both. Read next: instance_native.h
+// (adapters), device_native.h (what runs on it).
 #pragma once
 
 #include <webgpu/wgpu.h>
@@ -13,7 +13,7 @@
 
 namespace doppler::gpu {
 
-// Every function of webgpu.h that we call. Both libraries have all of them.
+// Every function of webgpu.h that we call. Both libraries have all these functions.
 // clang-format off
 #define DOPPLER_WGPU_FUNCTIONS(X)                                                                           \
   X(CreateInstance) X(InstanceRelease) X(InstanceRequestAdapter) X(InstanceProcessEvents)                   \

@@ -1,7 +1,7 @@
-// A Device without a GPU: it has the capabilities it is given, keeps the description of all that is made on it, and
-// carries nothing out. A model that is loaded on it gives the plans that a device of these capabilities would replay,
-// in moments and without its weights. For `doppler graph` and for digests of plans (plan_text.h, which reads what is
-// kept here). Native only.
+// A Device without a GPU: it has the capabilities it is given, keeps the description of everything that is made on it,
+// and carries nothing out. A model loaded on it gives the plans that a device with these capabilities would replay, in
+// moments and without its weights. For `doppler graph` and for digests of plans (plan_text.h, which reads what is kept
+// here). Native only.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct KnownWord {
 
 class RecordingDevice final : public Device {
  public:
-  // caps.uploads becomes UploadWay::kNone: nobody reads weights for this device.
+  // Sets caps.uploads to UploadWay::kNone: no weights are read for this device.
   explicit RecordingDevice(Caps caps, std::vector<KnownWord> words = {});
   ~RecordingDevice() override;
 
@@ -30,12 +30,12 @@ class RecordingDevice final : public Device {
     PipelineId pipeline = 0;
     std::vector<BufferSlice> bindings;  // by binding number
   };
-  // What was made, also after it was freed. Ids are those of plans; they must be this device's.
-  // A name that several buffers have is followed by a number from the second on, in order of creation: "cache_k#2".
+  // Everything that was made, also after it was freed. Ids are those of plans; they must be this device's. If several
+  // buffers have one name, it is followed by a number from the second on, in order of creation: "cache_k#2".
   const std::string& buffer_name(uint32_t buffer) const { return buffers_[buffer].unique_name; }
   const PipelineDesc& pipeline(PipelineId id) const { return pipelines_[id]; }
   const BindGroup& bind_group(BindGroupId id) const { return groups_[id]; }
-  // What was written to a uniform buffer: parameters.
+  // The bytes that were written to a uniform buffer: parameters.
   std::span<const uint8_t> uniform(const BufferSlice& slice) const;
 
   Result<void> status() override { return {}; }

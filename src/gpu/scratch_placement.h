@@ -1,7 +1,6 @@
-// Which scratch tensors share memory. A tensor lives, in each plan, from its first to its last use; two whose
-// lives meet in any plan (or that one command uses) never share a buffer. Sharing is by whole buffers: WebGPU
-// forbids binding one buffer both read-only and writable, so packing tensors side by side would break
-// kernels.
+// Decides which scratch tensors share memory. A tensor lives, in each plan, from its first to its last use; two whose
+// lives meet in any plan (or that one command uses) never share a buffer. Sharing is by whole buffers: WebGPU forbids
+// binding one buffer both read-only and writable, so packing tensors side by side would break kernels.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which scratch tensors may share a buffer: rules checked on hand-made cases and on random plans.
+// Tests which scratch tensors may share a buffer, on hand-made cases and on random plans.
 #include "gpu/scratch_placement.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Uploads of the native device, in one of two ways (Caps::uploads).
-// Ring, where the GPU has memory of its own: host-visible buffers; the host copies into one, on several threads, while
-// the GPU copies out of those before it. A slot is free again when the provider maps it, which it does once its copy is
-// done: that is the pace, and the ring all the host memory that an upload takes.
-// Queue, where GPU and host share memory: the queue's own writes, which Dawn makes straight into an idle buffer.
+// Ring, if the GPU has memory of its own: the host copies into a ring of host-visible buffers, on several threads,
+// while the GPU copies out of earlier ones. A slot is free again when the provider maps it, which it does once its copy
+// is done. This sets the pace, and the ring is all the host memory that an upload takes.
+// Queue, if GPU and host share memory: the queue's own writes, which Dawn makes straight into an idle buffer.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -161,7 +161,7 @@ Task<Result<void>> NativeDevice::upload(const Buffer& buffer, uint64_t offset,
   co_return Result<void>();
 }
 
-// The memory goes; a map that is still asked for ends with an error that nobody waits for.
+// The memory goes; a map that is still pending ends with an error that no one waits for.
 void NativeDevice::release_staging() {
   for (const StagingSlot& slot : staging_) {
     api().BufferDestroy(slot.handle);

@@ -40,7 +40,7 @@ AdapterType to_type(VkPhysicalDeviceType type) {
   }
 }
 
-// What a CPU driver reports is its own guess (old lavapipe: always 2 GiB); its memory is the machine's.
+// The memory of the machine. A CPU driver reports only its own guess (old lavapipe: always 2 GiB).
 uint64_t machine_memory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }

@@ -17,7 +17,7 @@ struct VulkanDevice {
   uint32_t device_id = 0;
   AdapterType type = AdapterType::kUnknown;
   uint64_t memory_bytes = 0;   // of the largest device-local heap; a CPU device has the machine's memory
-  uint32_t compute_units = 0;  // by extensions of NVIDIA, AMD and ARM; 0: the driver has none of them
+  uint32_t compute_units = 0;  // by extensions of NVIDIA, AMD and ARM; 0: the driver has no such extension
   uint32_t ordinal = 0;        // among devices of the same name and ids, which cannot be told apart otherwise
 };
 

@@ -139,9 +139,9 @@ class Composer {
   std::string take() { return std::move(text_); }
 
  private:
-  // A second copy of a fragment and of all it imports, under other names: for a kernel that reads two formats. Slots
-  // that have a substitution under the prefix take that; the bindings of weights are the second's own, unless the import
-  // ends in "with the same weights".
+  // Adds a second copy of a fragment and its imports, under other names, for a kernel that reads two formats. A slot
+  // that has a substitution under the prefix takes that one. The bindings of weights are the second copy's own, unless
+  // the import ends in "with the same weights".
   Result<void> add_again(std::string_view name, const std::string& prefix, bool same_weights) {
     Composer again(options_, prefix);
     DP_CHECK(again.add(again.substitute(name)));

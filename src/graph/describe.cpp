@@ -5,7 +5,7 @@
 namespace doppler::graph {
 namespace {
 
-// What an operation is called with besides values and weights; empty: nothing.
+// An operation's arguments besides values and weights; empty: none.
 struct Attributes {
   std::string operator()(const Embed& op) const {
     std::string text = op.is_next ? "next tokens" : "";

@@ -8,7 +8,7 @@
 namespace doppler::graph {
 namespace {
 
-// The label of matrices that read the same value, where it is not the first one's.
+// The label of matrices that read the same value, if it is not the first one's.
 struct JointLabel {
   TensorId first;
   const char* name;
@@ -161,7 +161,7 @@ Value Graph::activate(Value x, ActivationFn activation) {
 Value Graph::head_norm(Value x, Vector weight, float eps) {
   const WeightInfo& w = info(weight);
   check(w.shape[0] != 0 && columns(x) % w.shape[0] == 0,
-        format_text("%s has %u values, of which %u columns are no multiple.", w.label().c_str(), w.shape[0],
+        format_text("%s has %u values; %u columns are not a multiple of that.", w.label().c_str(), w.shape[0],
                     columns(x)));
   return add_one({.operation = HeadNorm{.eps = eps, .head_dim = w.shape[0]},
                   .inputs = {x},
@@ -206,8 +206,8 @@ std::vector<Value> Graph::add_split_linear(Value x, Matrix matrix, std::span<con
   uint32_t rows = 0;
   for (const uint32_t count : columns) rows += count;
   check(w.shape[1] == this->columns(x) && w.shape[0] == rows,
-        format_text("%s is [%u, %u]; what it multiplies has %u columns, and its outputs have %u.",
-                    w.label().c_str(), w.shape[0], w.shape[1], this->columns(x), rows));
+        format_text("%s is [%u, %u]; its input has %u columns, and its outputs have %u.", w.label().c_str(),
+                    w.shape[0], w.shape[1], this->columns(x), rows));
   return add_node({.operation = Linear{},
                    .inputs = {x},
                    .outputs = {},
@@ -305,7 +305,8 @@ ExpertLinear Graph::experts_of(Value routes) {
     const uint32_t n = std::get<EveryExpert>(maker->operation).n;
     return {.n_experts = n, .n_used = n};
   }
-  if (!check(maker && maker->kind() == OpKind::kRoute, "What names the experts of a row is not a route.")) {
+  if (!check(maker && maker->kind() == OpKind::kRoute,
+             "The value that names the experts of a row is not a route.")) {
     return {};
   }
   return {.n_experts = columns(maker->inputs[0]), .n_used = std::get<Route>(maker->operation).n_used};

@@ -1,14 +1,14 @@
 // The forward pass of a model as a list of operations on values, each a matrix [rows, n] of activations. Families
-// (src/families) write it as the paper has it; lowering (src/lowering) reads it and decides what runs. Rows are open: one
-// graph serves decoding (one row), a few rows and prefill chunks.
+// (src/families) write it as the paper has it; lowering (src/lowering) reads it and decides which kernels run. Rows are
+// open: one graph serves decoding (one row), a few rows and prefill chunks.
 //
 //   Graph g;
 //   Value x = g.embed(table, 1.0f);                            // [R, H]
 //   Value h = g.rms_norm(x, norm, eps);                        // [R, H]
 //   auto [q, k, v] = g.linear(h, {w.q, w.k, w.v});             // [R, Q], [R, K], [R, K]
 //
-// Shapes that do not fit are mistakes of a family, not of a file: the first one is kept in error(), and what follows it is
-// not looked at. Read next: ops.h, families/llama.cpp.
+// Shapes that do not fit are mistakes of a family, not of a file: error() keeps the first one, and operations after it
+// are not checked. Read next: ops.h, families/llama.cpp.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct Node {
   OpKind kind() const { return static_cast<OpKind>(operation.index()); }
   // Attention that fills no cache.
   bool reads_earlier_cache() const { return kind() == OpKind::kAttention && inputs.size() == 1; }
-  // Whether it moves a state or a cache on, so that it is recorded whether its result is read or not.
+  // True if it moves a state or a cache on, so that it is recorded even if its result is not read.
   bool has_memory() const {
     return has_state(kind()) || (kind() == OpKind::kAttention && !reads_earlier_cache());
   }
@@ -63,7 +63,7 @@ class Graph {
   Vector vector(TensorId tensor, uint32_t layer, uint32_t n);
   Vector vectors(TensorId tensor, uint32_t layer, uint32_t count, uint32_t n);  // [count, n], read in f32
 
-  // Of the step's tokens, or of those behind them: [R, k of the table].
+  // The embeddings of the step's tokens, or of the tokens after them: [R, k of the table].
   Value embed(Matrix table, float scale, bool is_next = false);
   Value rms_norm(Value x, Vector weight, float eps);  // [R, n]
   Value head_norm(Value x, Vector weight,
@@ -116,8 +116,8 @@ class Graph {
   Value sparsify(Value x, float deviations);
   Value concat(Value x, Value y);  // [R, columns of x and of y]
   using Streams = std::array<Value, kAltupStreams>;
-  Streams altup_streams(const Streams& x);  // the first, and projections of it that get its magnitude
-  Value altup_mean(const Streams& x);       // likewise of the streams, and the mean of all
+  Streams altup_streams(const Streams& x);  // the first, and its projections, which get its magnitude
+  Value altup_mean(const Streams& x);       // the mean of the first and the others' projections
   // router: [R, kAltupStreams]; weight: [kAltupStreams^2, kAltupStreams]. added: to all streams but the first.
   Streams altup_predict(const Streams& x, std::optional<Value> added, Value router, Vector weight,
                         const AltupPredict& predict);
@@ -127,7 +127,8 @@ class Graph {
   Value scale(Value x, const Scale& scale);
   Value query_scale(Value q, const QueryScale& scale);
   Value xielu(Value x, Vector numbers);  // of four: p, n, b, e
-  // Of the router's logits [R, experts]; bias: added to the scores for the choice alone; scales: of each expert's weight.
+  // The experts of router logits [R, experts]. bias: added to the scores only for the choice; scales: factors of each
+  // expert's weight.
   Value route(Value logits, Route route, std::optional<Vector> bias = std::nullopt,
               std::optional<Vector> scales = std::nullopt);
   // x: [R, k], or [R, n_used * k], a part for each slot. The outputs of slot after slot of a matrix: [R, n_used * n].
@@ -142,11 +143,11 @@ class Graph {
   Value expert_sum(Value x, Value routes, std::optional<Value> shared = std::nullopt,
                    std::optional<Value> gate = std::nullopt);  // [R, n]
   Value logits_rows(Value x);  // the rows that get logits: all, the last or none, as the plan says
-  // From here on nodes are of the next-token layer: it reads the rows' hidden values and the tokens behind them, which are
-  // chosen by the logits.
+  // From here on nodes belong to the next-token layer: it reads the rows' hidden values and the tokens after them,
+  // which are chosen by the logits.
   void begin_next() { next_begin_ = static_cast<uint32_t>(nodes_.size()); }
   void set_next_logits(Value logits) { next_logits_ = logits; }
-  // What the model gives: logits, or a text model's states that will be pooled.
+  // The model's result: logits, or a text model's states that will be pooled.
   void set_logits(Value logits) { logits_ = logits; }
   // The residual stream: what enters the first layer, then what each layer leaves.
   void mark_hidden(Value x) { hidden_.push_back(x); }
@@ -159,7 +160,8 @@ class Graph {
   uint32_t value_count() const { return static_cast<uint32_t>(values_.size()); }
   std::span<const Value> hidden() const { return hidden_; }
   Value logits() const { return logits_; }
-  // The first node of the next-token layer, or how many nodes there are; and its logits, invalid where there is none.
+  // The first node of the next-token layer (the number of nodes if there is none), and its logits (invalid if there are
+  // none).
   uint32_t next_begin() const { return std::min(next_begin_, static_cast<uint32_t>(nodes_.size())); }
   Value next_logits() const { return next_logits_; }
   // Indices of the nodes that read a value, in order.
@@ -170,7 +172,7 @@ class Graph {
   std::vector<Value> add_linear(Value x, std::span<const Matrix> matrices);
   std::vector<Value> add_split_linear(Value x, Matrix matrix, std::span<const uint32_t> columns);
   std::vector<Value> add_expert_linear(Value x, Value routes, std::span<const Matrix> matrices);
-  // The operation that made routes; an empty one, and an error, where they are none.
+  // The operation that made routes. If none did, an error and an empty operation.
   ExpertLinear experts_of(Value routes);
   uint32_t declare(TensorId tensor, uint32_t layer, std::vector<uint32_t> shape);
   std::vector<Value> add_node(Node node, std::span<const uint32_t> columns);

@@ -42,7 +42,7 @@ TEST(Graph, IsReadableAsText) {
 
 TEST(Graph, KnowsWhoReadsAValue) {
   const Graph g = small_graph();
-  EXPECT_EQ(g.readers(Value{0}), (std::vector<uint32_t>{1, 8}));  // the norm, and the sum behind attention
+  EXPECT_EQ(g.readers(Value{0}), (std::vector<uint32_t>{1, 8}));  // the norm, and the sum after attention
   EXPECT_EQ(g.readers(Value{10}), std::vector<uint32_t>());
 }
 

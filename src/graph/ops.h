@@ -27,7 +27,7 @@ struct Vector {
 
 struct Embed {
   float scale = 1.0f;    // y = scale * table[token]
-  bool is_next = false;  // of the token behind each row's: of the next-token layer
+  bool is_next = false;  // for the token after each row's: for the next-token layer
 };
 // y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019), of whole rows.
 struct RmsNorm {
@@ -53,15 +53,15 @@ struct Rope {
   uint32_t head_dim = 0, rotary_dim = 0;
   bool gpt_j_pairs = false;
 };
-// Attention of this step's rows over the layer's cache, which their k and v join first; grouped heads: query head h reads kv
-// head h / (n_heads / n_kv_heads). Causal, or bidirectional: then the step's rows are the whole text. Without k and v: over
-// the cache of an earlier layer.
+// Attention of this step's rows over the layer's cache, which their k and v join first. Heads are grouped: query head h
+// reads kv head h / (n_heads / n_kv_heads). Attention is causal, or bidirectional: then the step's rows are the whole
+// text. Without k and v it reads the cache of an earlier layer.
 struct Attention {
   uint32_t layer = 0;
   uint32_t cache_layer = 0;  // whose cache: layer, or without k and v an earlier one
   uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
   float scale = 0;  // of q.k
-  // 0: all; W: the last W keys, the row's own included; bidirectional: those at most W / 2 away.
+  // 0: all keys. W: the last W keys, the row's own included; if bidirectional, those at most W / 2 away.
   uint32_t sliding_window = 0;
   float softcap = 0;  // 0: none; c: logits = c * tanh(logits / c)
   bool bidirectional = false;
@@ -77,12 +77,12 @@ struct Gated {
   float limit = 0;  // 0: none
 };
 struct Add {};
-// y = factor * x, then softcap * tanh(y / softcap) where there is one.
+// y = factor * x, then softcap * tanh(y / softcap) unless softcap is 0.
 struct Scale {
   float factor = 1;
   float softcap = 0;  // 0: none
 };
-// q of the row at position p times 1 + beta * ln(1 + floor(p / ctx_len)), behind its rotation (Llama 4).
+// q of the row at position p times 1 + beta * ln(1 + floor(p / ctx_len)), after its rotation (Llama 4).
 struct QueryScale {
   float beta = 0;
   uint32_t ctx_len = 1;
@@ -90,8 +90,8 @@ struct QueryScale {
 // xIELU (Huang and Schlag 2024), whose four numbers are a weight: of x > 0 p x^2 + b x, else
 // (expm1(min(x, e)) - x) n + b x.
 struct Xielu {};
-// Which experts a row is sent to and how they are weighted, from the logits of its router: see kernels/moe/route.h for the
-// formulas, whose names these are. The value made has 2 * n_used columns that only ExpertLinear and ExpertSum read.
+// The experts that a row is sent to and their weights, from the logits of its router: kernels/moe/route.h has the
+// formulas by these names. The result has 2 * n_used columns that only ExpertLinear and ExpertSum read.
 struct Route {
   uint32_t n_used = 0;
   RouterScore score = RouterScore::kSoftmax;
@@ -105,7 +105,8 @@ struct Route {
 struct ExpertLinear {
   uint32_t n_experts = 0, n_used = 0;
 };
-// y = sum over a row's slots of weight * x, plus what a shared expert left, times sigmoid(gate) where there is one.
+// y = sum over a row's slots of weight * x, plus a shared expert's result if there is one, which a gate may multiply by
+// sigmoid(gate).
 struct ExpertSum {
   uint32_t n_experts = 0, n_used = 0;
 };
@@ -119,8 +120,8 @@ struct CausalConv {
   ActivationFn activation = ActivationFn::kNone;
   bool is_gated = false;
 };
-// Linear recurrences over the layer's state, a matrix [key_dim, value_dim] a head of values; head h has keys and queries of
-// head h / (n_heads / n_key_heads), or tiled of h % n_key_heads. Formulas: kernels/recurrent/scan.h.
+// Linear recurrences over the layer's state, a matrix [key_dim, value_dim] for each value head. Head h has the keys and
+// queries of head h / (n_heads / n_key_heads), or if tiled of h % n_key_heads. Formulas: kernels/recurrent/scan.h.
 struct GatedDelta {  // Yang et al. 2024; x: q, k, v
   uint32_t layer = 0;
   uint32_t n_heads = 0, n_key_heads = 0, key_dim = 0, value_dim = 0;
@@ -130,7 +131,7 @@ struct Mamba2 {  // Dao and Gu 2024; x: values, keys (B), queries (C)
   uint32_t layer = 0;
   uint32_t n_heads = 0, n_key_heads = 0, key_dim = 0, value_dim = 0;
 };
-// RMSNorm of each group of columns, times silu of a gate: before the norm, or behind it.
+// RMSNorm of each group of columns, times silu of a gate: before the norm, or after it.
 struct GatedNorm {
   float eps = 0;
   uint32_t group = 0;
@@ -146,8 +147,9 @@ struct EveryExpert {
 struct HeadPart {
   uint32_t head_dim = 0, first = 0, n = 0;
 };
-// Multi-head latent attention (DeepSeek-AI 2024) as attention on one head: of each head of q [nope_dim + rope_dim] the part that
-// rotates and its product with the key's matrix [rank]; the rotating part of the key and the latent; zeros and the latent.
+// Multi-head latent attention (DeepSeek-AI 2024) as attention on one head. For each head of q [nope_dim + rope_dim]:
+// the part that rotates, and the other part's product with the key's matrix [rank]. For the key: its rotating part and
+// the latent. For the value: zeros and the latent.
 struct LatentHeads {
   uint32_t n_heads = 0, nope_dim = 0, rope_dim = 0, rank = 0;
 };
@@ -167,8 +169,8 @@ struct Sparsify {
 // The columns of x, then those of y.
 struct Concat {};
 // AltUp (Baykal et al. 2023), whose formulas are in kernels/altup/altup.h.
-struct AltupMatch {      // the first stream and projections of it or of the others, which get its magnitude
-  bool is_mean = false;  // then their mean, else all of them
+struct AltupMatch {  // the first stream, and projections (of itself or of the others) that get its magnitude
+  bool is_mean = false;  // true: their mean; false: each stream
 };
 struct AltupPredict {  // of the streams before a layer
   float router_scale = 1;
@@ -220,7 +222,7 @@ enum class OpKind : uint8_t {
 inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kConcat) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
-// Whether it has a recurrent state.
+// True if it has a recurrent state.
 constexpr bool has_state(OpKind kind) {
   return kind == OpKind::kCausalConv || kind == OpKind::kGatedDelta || kind == OpKind::kMamba2;
 }

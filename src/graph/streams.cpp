@@ -1,4 +1,4 @@
-// graph.h: operations on values alone, and those of AltUp's streams.
+// graph.h: operations that need only values, and those of AltUp's streams.
 #include <algorithm>
 
 #include "base/text.h"

@@ -163,7 +163,7 @@ class Reader {
     }
   }
 
-  // A name with "::=" behind it.
+  // True before a name that "::=" follows.
   bool begins_rule() {
     const size_t before = at_;
     read_name();
@@ -291,8 +291,8 @@ class Reader {
 
 enum class Mark : uint8_t { kNew, kOpen, kDone };
 
-// Terminal: no reference of it leads to itself or to a rule that is none. Rules are few and their chains short: the depth is
-// that of the references.
+// A rule is terminal if no reference leads from it to itself or to a rule that is not terminal. Rules are few and their
+// chains short: the depth is that of the references.
 bool mark_terminals(std::vector<Rule>& rules, size_t at, std::vector<Mark>& marks) {
   if (marks[at] != Mark::kNew) return marks[at] == Mark::kDone && rules[at].is_terminal;
   marks[at] = Mark::kOpen;

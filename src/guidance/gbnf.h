@@ -1,6 +1,6 @@
-// GBNF, the grammars of llama.cpp (github.com/ggml-org/llama.cpp, grammars/README.md), written as Lark, which llguidance
-// reads. A rule that leads to no recursion becomes a terminal, as regular expressions are matched exactly; others stay rules,
-// whose terminals are matched as far as they go. References to tokens are refused.
+// GBNF, the grammars of llama.cpp (github.com/ggml-org/llama.cpp, grammars/README.md), written as Lark, which
+// llguidance reads. A rule that leads to no recursion becomes a terminal, as regular expressions are matched exactly;
+// others stay rules, whose terminals are matched as far as they go. References to tokens are refused.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace doppler::guidance {
 
-// Whether the text is GBNF and no Lark: it has "::=" outside of texts.
+// True: the text is GBNF and not Lark, since it has "::=" outside of quoted texts.
 bool is_gbnf(std::string_view text);
 
 // Error: a sentence with the line.

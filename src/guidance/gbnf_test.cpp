@@ -1,5 +1,5 @@
-// GBNF as Lark: what becomes a terminal, how characters are written, which sentence refuses the rest. That the library reads
-// it so: guides_test.cpp.
+// Tests GBNF as Lark: what becomes a terminal, how characters are written, which sentence refuses the rest.
+// guides_test.cpp tests that the library reads the result.
 #include "guidance/gbnf.h"
 
 #include <gtest/gtest.h>

@@ -20,13 +20,13 @@ constexpr size_t kMostMessageBytes = 300;
 // Blanks between the tokens of JSON, as long as no model writes for ever. In the library's words.
 constexpr const char* kBlanks = R"([\x20\x0A\x0D\x09]{1,20})";
 
-// Digits behind each other in JSON, where the grammar lets another sign follow: a number has no end of its own, and small models
-// go on for ever. 64-bit integers have 19, and a double has 17 that count.
+// The most successive digits in JSON, if the grammar lets another sign follow: a number has no end of its own, and
+// small models go on for ever. 64-bit integers have 19 digits, and a double has 17 significant ones.
 constexpr size_t kMostDigits = 20;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What the library says, as the end of a sentence: its first line, or of several what the line says that begins with "error: ".
+// The library's message, as the end of a sentence: its first line, or the rest of the line that begins with "error: ".
 std::string shown(const char* message) {
   constexpr std::string_view kReason = "\nerror: ";
   std::string_view text = message ? message : "unknown error";
@@ -35,7 +35,7 @@ std::string shown(const char* message) {
   text = trim(text.substr(0, text.find('\n')));
   while (text.ends_with('.')) text.remove_suffix(1);
   if (text.size() <= kMostMessageBytes) return printable(text, text.size());
-  // Whole words of it.
+  // Cut after a whole word.
   return printable(text.substr(0, text.rfind(' ', kMostMessageBytes)), kMostMessageBytes) + " ...";
 }
 
@@ -82,7 +82,7 @@ class Spelling {
     }
   }
 
-  // Digits at the end of a text that ended with `before` of them, and goes on with the token.
+  // The number of digits at the end of a text that ended with `before` digits and goes on with the token.
   size_t digits_behind(size_t before, uint32_t token) const {
     const std::string_view text = token < tokens_.size() ? std::string_view(tokens_[token]) : "";
     const auto rest = std::find_if_not(text.rbegin(), text.rend(), is_digit);
@@ -122,7 +122,7 @@ class Spelling {
       size_t count = std::min(longest_, text.size());
       auto found = by_bytes_.find(text.substr(0, count));
       while (found == by_bytes_.end() && count > 1) found = by_bytes_.find(text.substr(0, --count));
-      if (found == by_bytes_.end()) return {};  // no token has this byte: nothing is forced
+      if (found == by_bytes_.end()) return {};  // no token has this byte, so no text is forced
       out.push_back(found->second);
       text.remove_prefix(count);
     }
@@ -187,7 +187,7 @@ Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
                                 // Parts of characters never reach the function.
                                 .tokenize_assumes_string = true,
                                 .tokenize_fn = spelling->is_known() ? Spelling::write_tokens : nullptr,
-                                // What is not known to be the model's way is not forced.
+                                // No tokens are forced if the model's way to write a text is unknown.
                                 .use_approximate_greedy_tokenize_fn = !spelling->is_known(),
                                 .tokenize_user_data = spelling.get(),
                                 .tok_eos_extra = vocabulary.ends.data() + 1,

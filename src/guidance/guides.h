@@ -1,6 +1,5 @@
-// Grammars over the tokens of one model: what of them may be next, token by token.
-// Compiling takes about a millisecond and is remembered; a mask takes about ten microseconds, rarely milliseconds.
-// Read next: library.h.
+// Grammars over the tokens of one model: which tokens may be next, token by token. Compiling takes about a millisecond
+// and is remembered; a mask takes about ten microseconds, rarely milliseconds. Read next: library.h.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +17,13 @@
 
 namespace doppler::guidance {
 
-// What a model's tokens spell, by id.
+// The texts that a model's tokens spell, by id.
 struct Vocabulary {
   std::vector<std::string> tokens;  // bytes; empty: never allowed
   std::vector<bool> is_control;     // it stands for no text
   std::vector<uint32_t> ends;       // tokens that end an answer, at least one
-  // A text as the model learnt to write it. It may be called by any thread. Empty: unknown, and nothing is forced.
+  // Tokenizes a text as the model learnt to write it. Any thread may call it. Empty: the way is unknown, and no text is
+  // forced.
   std::function<std::vector<uint32_t>(std::string_view)> tokenize = {};
 };
 
@@ -32,12 +32,12 @@ class Spelling;  // guides.cpp
 // An answer on its way through a grammar. One thread at a time.
 class Matcher {
  public:
-  // Bit t % 32 of word t / 32: token t may be next. Where only an end may, the ends.
+  // Bit t % 32 of word t / 32: token t may be next. The ends are set only if no other token may be next.
   Result<std::vector<uint32_t>> allowed();
-  // The tokens that must follow, whatever is chosen: where a grammar leaves one text, it is written as the model learnt to,
-  // and allowed() has the first of them alone. Often none.
+  // The tokens that must follow, whatever is chosen: if a grammar leaves one text, it is written as the model learnt
+  // to, and allowed() has only the first token. Often there is none.
   Result<std::vector<uint32_t>> forced();
-  // Of tokens that end no answer. Error: the token is not allowed.
+  // Takes the next token, one that ends no answer. Error: the token is not allowed.
   Result<void> accept(uint32_t token);
 
  private:

@@ -34,7 +34,7 @@ bool allows(const std::vector<uint32_t>& mask, uint32_t token) {
   return (mask[token / 32] >> token % 32 & 1) != 0;
 }
 
-// "yes": the text is whole; "more": it is a beginning; "no": at some byte it is not.
+// "yes": the text is whole. "more": it is a beginning. "no": at some byte it is neither.
 std::string taken(const Grammar& grammar, std::string_view text) {
   auto matcher = guides().begin(grammar);
   if (!matcher) return matcher.error().sentence();
@@ -95,7 +95,7 @@ ws ::= [ \n]*
     EXPECT_EQ(taken(grammar, text), want) << grammar.text << "\n" << text;
 }
 
-// Schemas in keywords that the library does not have, each with texts that it allows and texts that it does not.
+// Schemas with keywords that the library lacks, each with allowed texts and refused ones.
 TEST(Guides, KeywordsThatTheLibraryLacksAreSaidByOthers) {
   std::ifstream file("tests/data/schema_cases.json");
   std::stringstream text;
@@ -130,7 +130,7 @@ TEST(Guides, SchemasWithinAGrammarAreSaidByOthersToo) {
   EXPECT_EQ(taken(grammar, R"(%json {"}"%json {)"), "no");
 }
 
-// What the two options of "x-guidance" are for.
+// Tests the two options of "x-guidance".
 TEST(Guides, ASchemaMayAskToBeLenient) {
   const auto with = [](const char* option) {
     return Grammar{
@@ -172,8 +172,8 @@ TEST(Guides, WhatCannotBeHonouredIsRefusedByName) {
   }
 }
 
-// Where one text is left, it is forced as the model writes it, or by the longest tokens where that is another text; nothing is
-// where the model's way is not known.
+// If only one text is possible, it is forced as the model writes it, or by the longest tokens if the model's tokens
+// spell another text. Without the model's way, no text is forced.
 TEST(Guides, OneTextIsForcedAsTheModelWritesIt) {
   const Grammar grammar{GrammarKind::kRegex, "[ab]: true;[cd]", {}};
   Vocabulary vocabulary = bytes();

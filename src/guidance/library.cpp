@@ -30,7 +30,7 @@ void* open_first(const char* name, const char* built_in, int flags, std::string*
 
 Result<Library> open_now() {
   std::string reason;
-  // Where Python runs in this process, its own names come first, as the program's do.
+  // If Python runs in this process, its own names come first, as the program's do.
   void* library = nullptr;
   if (open_first(kPythonNames, DOPPLER_PYTHON_NAMES_DIR, RTLD_NOW | RTLD_GLOBAL, &reason))
     library = open_first(kLibrary, DOPPLER_LIBRARY_DIR, RTLD_NOW | RTLD_LOCAL, &reason);

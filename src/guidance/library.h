@@ -1,5 +1,5 @@
-// llguidance's C interface (guidance-ai/llguidance, parser/llguidance.h), as far as it is used, opened at run time.
-// Types and functions have their names there. Read next: guides.h.
+// The part of llguidance's C interface (guidance-ai/llguidance, parser/llguidance.h) that we use, opened at run time.
+// Types and functions have their original names. Read next: guides.h.
 #pragma once
 
 #include <cstddef>

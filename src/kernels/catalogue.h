@@ -19,7 +19,7 @@ struct CatalogueRow {
   std::string refusal;             // why it is not used for the typical shape; empty: it can be
 };
 
-// The shape that refusals are asked for, since many depend on one: "4096 x 4096 weights, ...".
+// The shape that the listed refusals are for, since many depend on one: "4096 x 4096 weights, ...".
 const char* typical_shape_text();
 
 // In the order of the tables, best first within an operation.

@@ -1,4 +1,4 @@
-// Lanes and the policies made of them: context.h.
+// Lanes and their policies: context.h.
 #include "kernels/context.h"
 
 #include <array>

@@ -1,6 +1,6 @@
-// What every kernels::record(ctx, Op) works with: the plan being recorded, the policy that chooses variants, and
-// the buffers all steps share.
-// Read next: variant.h (choice), common/step_state.h (what the GPU advances), linear/linear.h (the main op).
+// The context of every kernels::record(ctx, Op): the plan being recorded, the policy that chooses variants, and the
+// buffers that all steps share. Read next: variant.h (choice), common/step_state.h (what the GPU advances),
+// linear/linear.h (the main op).
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ namespace doppler::kernels {
 
 using gpu::TensorView;
 
-// What arithmetic a variant does; a policy allows some of them. A forced variant outside them is an error.
+// The kind of arithmetic that a variant does; a policy allows some kinds. A forced variant of another kind is an error.
 enum class Lane : uint8_t {
   kPortable,   // f32 arithmetic, core WebGPU limits, no optional feature
   kSubgroups,  // f32 arithmetic with subgroup operations
   kDp4a,       // activations quantised to 8 bits in blocks of 16, integer dot products
   kMatrix,     // subgroup matrices: f16 inputs, f32 accumulation
-  kPersistent,  // decode's layers in one dispatch whose workgroups are co-resident (persistent/); only if asked for or tuned
+  // decode's layers in one dispatch whose workgroups are co-resident (persistent/); only if asked for or tuned
+  kPersistent,
 };
 const char* lane_name(Lane lane);
 
@@ -56,8 +57,8 @@ struct ChosenConstant {
   std::vector<uint32_t> alternatives;
 };
 
-// Which variant an operation got and why the better ones were refused: `kernels --explain`, profile and bench
-// print these; equal choices are kept once with a count.
+// The variant of an operation and the reasons against the better ones: `kernels --explain`, profile and bench print
+// these; equal choices are kept once with a count.
 struct Choice {
   std::string operation;  // "matvec"
   std::string shape;      // "q4_k 4096x14336"
@@ -79,13 +80,13 @@ struct Context {
   uint32_t max_rows = 1;  // of the plan being recorded: 1 for decode, the chunk for prefill
   std::string op_label;   // set by lowering before each op: "blk.3.attn_q"
   StepTables tables;      // of plans for many sequences; sequences 0: plans of one
-  // Grids are of so many rows, not of as many as the replay has: behind a selection of rows. 0: of the replay's.
+  // Grids are of so many rows, not of as many as the replay has, after a selection of rows. 0: of the replay's.
   uint32_t fixed_rows = 0;
   // Products are chosen as for plans of so many rows at least, so that what a row gets does not depend on how many
   // there are.
   uint32_t least_rows = 0;
-  // The model drafts (step/draft.h), one sequence only: recurrent states have two slots, one behind each row of a drafting
-  // step, and every step begins with the state of slot StepState::kept_row.
+  // The model drafts (step/draft.h), one sequence only: recurrent states have two slots, one after each row of a
+  // drafting step, and every step begins with the state of slot StepState::kept_row.
   bool drafts = false;
 };
 

@@ -30,7 +30,7 @@ std::string wgsl_digest() {
   for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
     const std::string_view name = source.path.substr(0, source.path.size() - kExtension.size());
     digest.add(name);
-    const auto on_disk = gpu::read_wgsl_from_disk(name);  // an error is told where the file is compiled
+    const auto on_disk = gpu::read_wgsl_from_disk(name);  // an error is reported where the file is compiled
     digest.add(on_disk && *on_disk ? std::string_view(**on_disk) : source.text);
   }
   return digest.text();

@@ -1,7 +1,7 @@
-// What measurements on one device chose instead of the tables: for an operation and a shape, a variant and values of its
-// constants. Policy::tuning holds one; resolve() takes the variant from it and tunable() the constants, both only while
-// the device and the lane still allow them. Made by `doppler tune` (bench/tuner.h), kept in a file by the native build
-// (engine/tuning_file_native.h); a browser may hand in the text of one.
+// The choices of measurements on one device, instead of the tables': for an operation and a shape, a variant and values
+// of its constants. Policy::tuning holds one; resolve() takes the variant from it and tunable() the constants, both
+// only while the device and the lane still allow them. Made by `doppler tune` (bench/tuner.h), kept in a file by the
+// native build (engine/tuning_file_native.h); a browser may hand in the text of one.
 #pragma once
 
 #include <map>
@@ -21,7 +21,8 @@ namespace doppler::kernels {
 struct TunedChoice {
   std::string variant;
   std::map<std::string, uint32_t, std::less<>> constants;  // those that differ from the table's
-  // Of a whole decode step, or of a row of a prefill chunk, of the model that was tuned: with this choice, and with what it replaced.
+  // Seconds of a whole decode step, or of a row of a prefill chunk, of the model that was tuned: with this choice, and
+  // with the one that it replaced.
   double seconds = 0, table_seconds = 0;
   bool operator==(const TunedChoice&) const = default;
 };
@@ -37,7 +38,7 @@ struct TuningTable {
   bool operator==(const TuningTable&) const = default;
 };
 
-// What a table was measured with. It is of no use with anything else: another kernel text, another driver.
+// The conditions of a table's measurements. It is of no use with anything else: another kernel text, another driver.
 struct TuningKey {
   std::string adapter, driver, provider, backend;
   std::string wgsl;  // wgsl_digest()

@@ -1,5 +1,5 @@
-// Fuzz target: any text as a tuning file of one device. A table that is read is the same when it is written and read again, and
-// what cannot be read is refused in a sentence.
+// Fuzz target: any text as a tuning file of one device. A table that is read is the same when it is written and read
+// again, and a sentence refuses any other text.
 #include "base/fuzz_check.h"
 #include "kernels/tuning_text.h"
 

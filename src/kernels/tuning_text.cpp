@@ -1,4 +1,4 @@
-// tuning.h: the text of a tuning file, and its checks. Needs nothing of the GPU, so that it is fuzzed alone.
+// tuning.h: the text of a tuning file, and its checks. It needs nothing of the GPU, so that it is fuzzed by itself.
 #include "kernels/tuning_text.h"
 
 #include "base/json.h"

@@ -5,7 +5,7 @@
 
 namespace doppler::kernels {
 
-// What the file says it was measured with. Errors: as parse_tuning().
+// The key that the file says it was measured with. Errors: as parse_tuning().
 Result<TuningKey> tuning_key_of(std::string_view text, std::string_view file);
 
 }  // namespace doppler::kernels

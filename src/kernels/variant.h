@@ -28,22 +28,22 @@ struct Variant {
 // Why this device or policy cannot use a row with these needs in this lane; "" if it can.
 std::string refuse_by_device(Lane lane, uint32_t needs, const gpu::Caps& caps, const Policy& policy);
 
-// What resolve() chose: the row, and why it and not a better one.
+// resolve()'s result: the row, and the reasons for it and against better ones.
 template <class Row>
 struct Resolved {
   const Row* row = nullptr;
   Choice choice;
 };
 
-// The one place where a variant is chosen. Row: Variant<Shape> or a struct that derives from it with constants of its own.
-// `shape_text` goes into the Choice. A variant measured best (Policy::tuning) goes before the table's order, unless it is
-// refused, which the Choice says. Errors: a forced variant that does not exist (suggests the nearest) or is refused (with
-// the reason); no row takes the shape.
+// The one place where a variant is chosen. Row: Variant<Shape> or a struct that derives from it with constants of its
+// own. `shape_text` goes into the Choice. A variant measured best (Policy::tuning) goes before the table's order,
+// unless it is refused, which the Choice says. Errors: a forced variant that does not exist (suggests the nearest) or
+// is refused (with the reason); no row takes the shape.
 template <class Row, class Shape>
 Result<Resolved<Row>> resolve(std::string_view operation, std::span<const Row> rows, const Shape& shape,
                               std::string_view shape_text, const gpu::Caps& caps, const Policy& policy);
 
-// resolve(), and the choice is noted: for a row that is recorded as it is.
+// resolve(), and the choice is noted: for a row that is recorded without changes.
 template <class Row, class Shape>
 Result<const Row*> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
                           std::string_view shape_text, Context& ctx);

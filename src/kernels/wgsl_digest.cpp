@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kImport = "//!import ";
 
-// Of "linear/matvec/matvec_tile.wgsl": "linear/matvec", and "matvec_tile.wgsl".
+// For "linear/matvec/matvec_tile.wgsl": "linear/matvec", and "matvec_tile.wgsl".
 std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/')); }
 std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 

@@ -1,11 +1,11 @@
-// What stands around the blocks of a decoder: the embedding before them, the final norm and the head behind them.
+// The parts around the blocks of a decoder: the embedding before them, the final norm and the head after them.
 #pragma once
 
 #include "layers/builder.h"
 
 namespace doppler::layers {
 
-// x: the residual stream, f32 [R, H], before the block, and the result what it is behind it.
+// x is the residual stream, f32 [R, H], before the block; the result is the stream after it.
 using Block = Value (*)(Builder& b, Value x, uint32_t layer);
 // embedding_scale: what the table's rows are multiplied by. Sets the graph's logits and its hidden values; with
 // Builder::drafts its next-token layer too.

@@ -9,7 +9,8 @@ Value layer_inputs(Builder& b, Value x) {
   Graph& g = b.graph;
   const formats::LayerInputConfig& c = b.config.layer_input;
   const uint32_t hidden = g.info(x).columns, all = b.config.n_layers * c.dim;
-  // The table's rows times sqrt(P), the projection's outputs times 1 / sqrt(H), which a norm with eps * H takes care of.
+  // The table's rows times sqrt(P), the projection's outputs times 1 / sqrt(H), which a norm with eps * H takes care
+  // of.
   const Value table = g.embed(g.matrix(TensorId::kLayerTable, 0, c.vocab_size, all),
                               std::sqrt(static_cast<float>(c.dim)));  // [R, L P]
   const Value made = b.linear(x, TensorId::kLayerTableProj, 0, all);  // [R, L P]

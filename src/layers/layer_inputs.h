@@ -1,5 +1,5 @@
-// Embeddings that each layer has of each token (Gemma 3n): a table of its own beside a projection of the token's embedding,
-// and what a layer adds to the residual by them. R rows, H hidden, L layers, P numbers a layer.
+// Embeddings that each layer has of each token (Gemma 3n): a table of its own beside a projection of the token's
+// embedding, and what a layer adds to the residual by them. R rows, H hidden, L layers, P numbers a layer.
 #pragma once
 
 #include "layers/builder.h"
@@ -8,7 +8,7 @@ namespace doppler::layers {
 
 // x: the embeddings [R, H]. The inputs of all layers beside one another.
 Value layer_inputs(Builder& b, Value x);  // [R, L P]
-// What layer `layer` makes of the residual and its inputs, normalised.
+// Layer `layer`'s branch from the residual and its inputs, normalised.
 Value layer_input_branch(Builder& b, Value x, Value inputs, uint32_t layer);  // [R, H]
 
 }  // namespace doppler::layers

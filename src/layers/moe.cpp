@@ -5,7 +5,7 @@
 namespace doppler::layers {
 namespace {
 
-// What every token goes through besides its experts.
+// The expert that every token goes through.
 Value shared_expert(Builder& b, Value h, uint32_t layer) {
   Graph& g = b.graph;
   const uint32_t hidden = g.info(h).columns, dim = b.config.moe.shared_dim;

@@ -1,4 +1,4 @@
-// The feed-forward layer of a block: a mixture of experts (Shazeer et al. 2017) where the model's numbers say so, else the
+// The feed-forward layer of a block: a mixture of experts (Shazeer et al. 2017) if the model's numbers say so, else the
 // gated layer that every token goes through.
 #pragma once
 
@@ -6,11 +6,11 @@
 
 namespace doppler::layers {
 
-// Routed experts, and beside them a shared one where there is one.
+// Routed experts, and a shared one beside them if the model has it.
 Value mixture_of_experts(Builder& b, Value h, uint32_t layer);  // [R, H]
 // The same by logits of a router that reads something else. logits: [R, experts].
 Value mixture_of_experts(Builder& b, Value h, Value logits, uint32_t layer);
-// Which experts a row is sent to, as the model's numbers say.
+// The experts of each row, by the model's numbers.
 Value expert_routes(Builder& b, Value logits, uint32_t layer);  // [R, 2 n_used]
 Value feed_forward(Builder& b, Value h, uint32_t layer);        // [R, H]
 

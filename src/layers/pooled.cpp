@@ -5,8 +5,9 @@ namespace {
 
 constexpr float kFlat = 1e-30f;  // a scale of logits whose exponentials are 1 in f32, whatever q and k are
 
-// What the class head's matrix makes of the mean of all states, [R, H], the same in each row. The matrix is linear, so that the
-// mean may be taken behind it; it is what attention gives whose weights are equal. The last layer's cache is free by then.
+// The product of the class head's matrix and the mean of all states, [R, H], the same in each row. The matrix is
+// linear, so the mean may be taken after it. Attention with equal weights gives that mean. The last layer's cache is
+// free by then.
 Value mean_through_class_dense(Builder& b, Value h) {
   const graph::Matrix dense =
       b.graph.matrix(TensorId::kClassDense, 0, b.config.hidden_dim, b.config.hidden_dim);

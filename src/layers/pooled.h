@@ -1,6 +1,5 @@
-// What stands behind the last states of a model that gives vectors, in place of a head: the Dense modules of an embedding
-// model, which are linear, so that each token's states may go through them before they are pooled; or the classes of one that
-// scores texts.
+// The end of a model that gives vectors, in place of a head. An embedding model has Dense modules, which are linear, so
+// that each token's states may go through them before they are pooled. A model that scores texts has classes.
 #pragma once
 
 #include "layers/builder.h"

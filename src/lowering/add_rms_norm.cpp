@@ -1,5 +1,5 @@
-// add_rms_norm: a sum in one dispatch with what stands around it: the norm of the summand, the scale of the sum, its norm, and
-// the forms in which products read it.
+// add_rms_norm: a sum in one dispatch with its surroundings: the norm of the summand, the scale of the sum, its norm,
+// and the forms in which products read it.
 #include "kernels/rms_norm/rms_norm.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
@@ -8,7 +8,7 @@
 namespace doppler::lowering {
 namespace {
 
-// The multiplication of a sum by one number of the model's, where nothing else reads the sum.
+// The multiplication of a sum by one number of the model's, if only it reads the sum.
 std::optional<uint32_t> scale_of(const Lowering& l, Value sum) {
   const std::optional<uint32_t> multiply = l.only_reader(sum, OpKind::kMultiply);
   if (!multiply || l.node(*multiply).vectors.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// add_rms_norm_prologue: where norms stand behind the branches (Gemma), the product that reads the next norm makes the sum,
+// add_rms_norm_prologue: if norms stand after the branches (Gemma), the product that reads the next norm makes the sum,
 // both norms and its own input, so that no dispatch does it in between.
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
@@ -6,7 +6,7 @@
 namespace doppler::lowering {
 namespace {
 
-// A gated reader that makes its input writes 8 bits alone.
+// A gated reader that makes its input writes only 8 bits.
 Result<std::string> refuse_gated_reader(Lowering& l, uint32_t reader) {
   DP_TRY(const ResolvedLinear* resolved, l.resolve(reader));
   if (!resolved->gated_by) return std::string();
@@ -25,7 +25,7 @@ Result<Outcome> lower_add_rms_norm_prologue(Lowering& l, uint32_t index) {
   if (!norm) return not_matched();
   const Value normed = l.node(*norm).outputs[0];
   const std::optional<uint32_t> reader = l.only_reader(normed, OpKind::kLinear);
-  if (!reader) return refused("the norm is not read by one product alone");
+  if (!reader) return refused("the norm is not read by only one product");
   if (l.selected_rows(*norm) != kernels::SelectedRows::kAll) return refused("the head selects its rows");
   const float eps = std::get<graph::RmsNorm>(branch_norm.operation).eps;
   if (std::get<graph::RmsNorm>(l.node(*norm).operation).eps != eps)

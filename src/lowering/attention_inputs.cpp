@@ -24,7 +24,7 @@ Result<void> norm_in_place(Lowering& l, uint32_t index, const Columns& columns, 
                            float eps) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s norms is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The input of %s is read again after it.", node.op_label.c_str());
   }
   kernels::Context ctx = l.context(index);
   return kernels::record(
@@ -42,7 +42,7 @@ Result<void> settle_heads(Lowering& l, uint32_t index, Value value, Value settle
                           const graph::QueryScale& scale) {
   const std::optional<Heads> heads = heads_of(l, value);
   if (!heads || heads->is_normed) {
-    return fail(ErrorKind::kUnsupported, "%s does not follow a product and a rotation alone.",
+    return fail(ErrorKind::kUnsupported, "%s does not follow only a product and a rotation.",
                 l.node(index).op_label.c_str());
   }
   const uint32_t n = l.graph().info(value).columns;
@@ -152,7 +152,7 @@ Result<void> settle_row_norms(Lowering& l, uint32_t index, AttentionOps& ops) {
 Result<std::string> refuse_reader_reduces(Lowering& l, Value y) {
   if (!l.is_on("split_k_reduction")) return std::string("split_k_reduction is off");
   const std::optional<uint32_t> reader = l.only_reader(y, OpKind::kLinear);
-  if (!reader) return std::string("it is not read by one product alone");
+  if (!reader) return std::string("it is not read by only one product");
   return l.refuse_prologue(*reader, kernels::PrologueKind::kSplitPartials);
 }
 

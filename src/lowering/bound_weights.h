@@ -8,8 +8,8 @@
 
 namespace doppler::lowering {
 
-// Of experts n counts the outputs of all slots of a row, and a weight holds all experts of its matrices.
-// y = x W^T + b for stacked W: one product where all parts share a format, otherwise one a format, side by side.
+// y = x W^T + b for stacked W: one product if all parts share a format, otherwise one a format, side by side. For
+// experts, n counts the outputs of all slots of a row, and a weight holds all experts of its matrices.
 struct Projection {
   struct Part {
     kernels::Weight weight;
@@ -18,7 +18,7 @@ struct Projection {
     uint32_t matrices = 1;     // of experts: how many the weight stacks
   };
   std::vector<Part> parts;
-  // Of two parts: their biases once more, f32 [n], for one dispatch (LinearPair); invalid: neither has one.
+  // If there are two parts: their biases once more, f32 [n], for one dispatch (LinearPair); invalid: neither has one.
   kernels::TensorView pair_bias;
   uint32_t n = 0;  // outputs of all parts together
   uint32_t k = 0;
@@ -33,14 +33,15 @@ struct RopeTable {
   float attention_factor = 1.0f;
 };
 
-// An embed node whose table is on the host (model/host_table.h): what is bound holds the rows of the step's tokens alone.
+// An embed node whose table is on the host (model/host_table.h): the bound table holds only the rows of the step's
+// tokens.
 struct HostRows {
   uint32_t node = 0;
   kernels::TensorView numbers;  // u32 0, 1, ...: what the node reads in place of tokens
 };
 
-// The matrices of the low-rank adapters of a node, as kernels/low_rank/low_rank.h has them. Of an embed node `a` has the
-// rows of tokens.
+// The matrices of the low-rank adapters of a node, as kernels/low_rank/low_rank.h has them. Of an embed node `a` has
+// the rows of tokens.
 struct AdapterProduct {
   kernels::TensorView a, b;
   uint32_t rank = 0, slots = 0;

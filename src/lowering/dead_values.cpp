@@ -1,5 +1,5 @@
-// dead_values: in a plan without logits nothing reads what the last layer adds, so attention there only fills its cache.
-// What feeds nothing at all is left out by the walk itself (Lowering::find_live).
+// dead_values: in a plan without logits no node reads the last layer's sum, so attention there only fills its cache.
+// The walk itself leaves out nodes that feed nothing at all (Lowering::find_live).
 #include "lowering/attention_inputs.h"
 #include "lowering/rule_functions.h"
 

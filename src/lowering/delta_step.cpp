@@ -1,5 +1,5 @@
-// delta_step: what lies between the two products of a gated delta layer, in one dispatch where each row of the step is of
-// another sequence. A step of one row has dispatches too small for a device: what counts is how many there are.
+// delta_step: the nodes between the two products of a gated delta layer, in one dispatch if each row of the step is of
+// another sequence. A step of one row has dispatches too small for a device: only their number counts.
 #include "kernels/recurrent/delta_step.h"
 
 #include "lowering/recurrent.h"

@@ -15,7 +15,7 @@ Result<Outcome> lower_expert_sum_norm(Lowering& l, uint32_t index) {
   const Value x = other_input(l, *add, node.outputs[0]), normed = l.node(*norm).outputs[0];
   const uint32_t columns = l.graph().info(sum).columns;
   if (columns % 4 != 0) return refused(format_text("rows of %u are not whole vec4s", columns));
-  // Of one row the last is the first.
+  // A single row is both the last and the first.
   const bool has_one_row = l.rows(sum) == 1;
   const kernels::SelectedRows rows = l.selected_rows(*norm);
   if (rows != kernels::SelectedRows::kAll && !(has_one_row && rows == kernels::SelectedRows::kLast)) {

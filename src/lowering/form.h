@@ -1,6 +1,6 @@
-// Where and how a value of the graph lies while a plan is recorded. Producers choose it by what their readers take; a form
-// that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, SplitSums, Heads, LaterProduct) is made by
-// its reader.
+// Where and how a value of the graph lies while a plan is recorded. Producers choose it by what their readers take; a
+// form that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, SplitSums, Heads,
+// LaterProduct) is made by its reader.
 #pragma once
 
 #include <optional>
@@ -30,12 +30,12 @@ struct Heads {
   Columns columns;
   bool is_normed = false;
   float norm_eps = 0;
-  std::optional<uint32_t> row_norm;  // the node, where all of q or k is normalised at once
+  std::optional<uint32_t> row_norm;  // the node, if all of q or k is normalised at once
   bool is_rotated = false;
   graph::Rope rope;
 };
 
-// Experts of rows, and the same by expert once a product has asked for it (kernels/moe/routes.h).
+// Experts of rows, and the same by expert once a product needs it (kernels/moe/routes.h).
 struct Routed {
   kernels::Routes routes;
 };

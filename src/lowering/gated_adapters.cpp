@@ -1,5 +1,5 @@
-// gated_adapters: where adapters may add to gates and ups, the gate is applied by what adds it, instead of by a dispatch
-// after that.
+// gated_adapters: where adapters may add to gates and ups, the gate is applied by what adds it, instead of by a
+// dispatch after that.
 #include "lowering/adapter_products.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"

@@ -8,7 +8,7 @@ Result<Outcome> lower_gated_epilogue(Lowering& l, uint32_t index) {
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
   if (!resolved->gated_by) return refused(resolved->gate_refusal);  // empty: there is no gate
   const Node& gated = l.node(*resolved->gated_by);
-  // A product of one row in tiles, which finishes norms too, writes 8 bits alone.
+  // A product of one row in tiles, which finishes norms too, writes only 8 bits.
   const bool is_tiled = kernels::refuse_prologue(l.context(index), resolved->projection->parts[0].weight,
                                                  resolved->choices[0], kernels::PrologueKind::kDeferredNorm)
                             .empty();

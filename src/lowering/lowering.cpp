@@ -28,7 +28,7 @@ Lowering::Lowering(const graph::Graph& graph, const BoundWeights& weights, const
   find_live();
 }
 
-// Behind the selection values have the rows that choose a token.
+// After the selection, values have only the rows that choose a token.
 void Lowering::find_rows() {
   for (const Node& node : graph_.nodes()) {
     uint32_t rows = ctx_.max_rows;
@@ -112,7 +112,7 @@ Result<void> Lowering::lower(uint32_t index) {
   return fail(ErrorKind::kUnsupported, "No rule lowers %s here.", graph::op_name(node(index).kind()));
 }
 
-// Copies the residual stream as soon as it is there: what adds to it writes the same buffer.
+// Copies the residual stream when it is complete: the next sum writes the same buffer.
 Result<void> Lowering::keep_hidden() {
   if (!io_.hidden.valid()) return {};
   for (size_t i = 0; i < hidden_kept_.size(); ++i) {
@@ -126,7 +126,7 @@ Result<void> Lowering::keep_hidden() {
   return {};
 }
 
-// What a model gives that ends with a norm.
+// The result of a model that ends with a norm.
 Result<void> Lowering::keep_states() {
   if (io_.logits_rows != LogitsRows::kAll || logits_.all.valid()) return {};
   const Value states = graph_.logits();

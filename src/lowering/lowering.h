@@ -29,7 +29,7 @@ struct ResolvedLinear {
   std::vector<kernels::ProductChoice> choices;  // one a part
   // The node that gates the outputs inside the product; none: each part has an epilogue of its own.
   std::optional<uint32_t> gated_by;
-  std::string gate_refusal;  // why not, where there is such a node
+  std::string gate_refusal;  // the reason if such a node cannot
 };
 
 // The forms in which the readers of a value take it.
@@ -47,10 +47,10 @@ class Lowering {
   // Then the next-token layer, of the rows that run() gave logits. Behind it StepIo::next has the logits.
   Result<void> run_next();
 
-  // What the next step begins with: token embedding and first norm. ctx is of one row; the caller fills in the token.
+  // The input of the next step: token embedding and first norm. ctx is of one row; the caller fills in the token.
   // Error: the graph does not begin so.
   Result<kernels::EmbedNorm> step_input();
-  // Whether it does.
+  // True if the graph begins so.
   static bool has_step_input(const graph::Graph& graph);
 
   // For rules. ------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class Lowering {
     report_.note_refused(rule, node(node_index).op_label, reason);
   }
 
-  // The context in which a node is recorded, its label set: behind the selection, of the selected rows.
+  // The context in which a node is recorded, its label set; after the selection it has the selected rows.
   kernels::Context context(uint32_t node_index) const;
   // The same before the selection: for what selects rows itself.
   kernels::Context unselected_context(uint32_t node_index) const;
@@ -89,12 +89,12 @@ class Lowering {
   std::vector<uint32_t> readers(Value value) const;
   // The one such node, if it is the only one and of this kind.
   std::optional<uint32_t> only_reader(Value value, OpKind kind) const;
-  // Whether all of them but `except` were recorded: then the buffer may be written again.
+  // True if all readers but `except` were recorded: then the buffer may be written again.
   bool is_read_out(Value value, uint32_t except) const;
   // The rows of its input that a node reads.
   kernels::SelectedRows selected_rows(uint32_t node_index) const;
 
-  // Of a linear node or one of experts.
+  // For a linear node or one of experts.
   Result<const ResolvedLinear*> resolve(uint32_t linear_node);
   // Why the products of a linear node do not all have a prologue; "" if they have.
   Result<std::string> refuse_prologue(uint32_t linear_node, kernels::PrologueKind kind);
@@ -105,16 +105,16 @@ class Lowering {
 
   void set_logits(const Logits& logits) { logits_ = logits; }
 
-  // Without the rule producer_forms: f32 alone.
+  // The forms that the readers of a value want; only f32 without the rule producer_forms.
   Result<Wanted> wanted(Value value);
-  // Buffers for a value in the forms that its readers take. f32 is there too where a producer of 8 bits writes it anyway,
+  // Buffers for a value in the forms that its readers take. f32 is there too if a producer of 8 bits writes it anyway,
   // unless that producer may leave it out.
   Result<Rows> rows_for(Value value, std::string_view name, bool may_skip_f32 = false);
-  // The forms of them that products alone read: 8 bits and f16 tiles.
+  // Adds the forms that only products read: 8 bits and f16 tiles.
   Result<void> add_product_forms(Value value, std::string_view name, Rows& out);
   // True if a value is the logits, or becomes them in place.
   bool is_logits(Value value) const;
-  // Whether a node is of the next-token layer.
+  // True if a node is of the next-token layer.
   bool is_next(uint32_t node_index) const { return node_index >= graph_.next_begin(); }
   // A buffer for all outputs of a linear node beside one another; the logits' own for those.
   TensorView product_buffer(uint32_t linear_node) const;
@@ -125,7 +125,7 @@ class Lowering {
   Result<void> lower(uint32_t node_index);
   Result<void> lower_nodes(uint32_t first, uint32_t end);
   bool has_next() const { return io_.next.tokens.valid(); }
-  // Of the next-token layer, whose values are there beside each other, each has a buffer of its own.
+  // Values of the next-token layer exist beside the model's, so each has a buffer of its own.
   std::string buffer_name(Value value, std::string_view name) const;
   void note_stacked(uint32_t linear_node, const ResolvedLinear& made);
   Result<void> keep_hidden();
@@ -144,7 +144,7 @@ class Lowering {
   PlanReport& report_;
   std::vector<Form> forms_;                              // by value
   std::vector<uint32_t> rows_;                           // by value
-  std::vector<bool> selected_;                           // by value: behind the selection of rows
+  std::vector<bool> selected_;                           // by value: after the selection of rows
   std::vector<bool> live_, covered_;                     // by node
   std::vector<std::vector<uint32_t>> readers_;           // by value
   std::vector<std::optional<ResolvedLinear>> resolved_;  // by node

@@ -1,5 +1,6 @@
-// multiply_epilogue: a product, activated, that another value is multiplied by (the embeddings of a layer). It is made behind what
-// makes that value, and multiplies what that left, instead of with a dispatch behind both.
+// multiply_epilogue: a product, activated, that another value is multiplied by (the embeddings of a layer). It is
+// recorded after the operation that makes that value, and multiplies its result itself, instead of with a third
+// dispatch.
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 
@@ -13,13 +14,13 @@ std::optional<Value> gated_by(const Node& node, Value gate) {
   return node.inputs[1];
 }
 
-// What is gated is bound from its first column on.
+// The gated value is bound from its first column on.
 std::string refuse_column(const Lowering& l, Value gated) {
   const Node& maker = l.node(l.graph().info(gated).node);
   if (maker.kind() != OpKind::kSlice) return "";
   const uint64_t at = uint64_t{std::get<graph::Slice>(maker.operation).first} * sizeof(float);
   const bool can = at % l.context(l.graph().info(gated).node).plan.caps().binding_alignment == 0;
-  return can ? "" : "what it gates does not begin where a binding may";
+  return can ? "" : "the gated value does not begin where a binding may";
 }
 
 ActivationFn activation_of(const Node& node) { return std::get<graph::Multiply>(node.operation).activation; }
@@ -63,7 +64,7 @@ Result<Outcome> leave_product(Lowering& l, uint32_t index) {
 
 }  // namespace
 
-// At the linear node, then where it is multiplied.
+// Tried at the linear node, then at the multiplication.
 Result<Outcome> lower_multiply_epilogue(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (node.kind() == OpKind::kLinear) return leave_product(l, index);

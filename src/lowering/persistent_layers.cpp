@@ -1,5 +1,5 @@
-// persistent_layers: the layers of a decode step as one dispatch (kernels/persistent), where the graph is a chain of blocks
-// of norm, q k v, attention, output, norm, gate and up, down, in any dress that the kernel has.
+// persistent_layers: the layers of a decode step as one dispatch (kernels/persistent), if the graph is a chain of
+// blocks of norm, q k v, attention, output, norm, gate and up, down, in any form that the kernel has.
 #include "kernels/persistent/layers.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
@@ -12,7 +12,7 @@ struct Block {
   uint32_t attention_norm, qkv, attention, output, ffn_norm, gate_up, gated, down;
   std::optional<uint32_t> q_norm, k_norm, post_attention_norm, post_ffn_norm;
   graph::Rope rope;
-  Value x;  // behind it
+  Value x;  // the stream after the block
 };
 
 // Follows q or k from the product through its norm and rotation.
@@ -28,7 +28,7 @@ Value follow_head(const Lowering& l, Value head, std::optional<uint32_t>& norm, 
   return head;
 }
 
-// x + branch, or x + norm(branch): the sum, where there is one.
+// x + branch, or x + norm(branch): the sum, if there is one.
 std::optional<Value> follow_branch(const Lowering& l, Value x, Value branch, std::optional<uint32_t>& norm) {
   if (const auto reader = l.only_reader(branch, OpKind::kRmsNorm)) {
     norm = reader;
@@ -77,7 +77,7 @@ std::optional<Block> match_block(const Lowering& l, Value x) {
   return block;
 }
 
-// The norm behind x selects the logits' rows: no layer follows.
+// True if the norm after x selects the logits' rows: no layer follows.
 bool is_end(const Lowering& l, Value x) {
   const auto norm = norm_of(l, x);
   return norm && l.node(l.graph().info(l.node(*norm).inputs[0]).node).kind() == OpKind::kLogitsRows;
@@ -91,7 +91,7 @@ float eps_of(const Lowering& l, uint32_t norm) {
   return std::get<graph::RmsNorm>(l.node(norm).operation).eps;
 }
 
-// How a layer attends, where layers may differ.
+// The attention of a layer, as far as layers may differ.
 struct Attending {
   uint32_t window = 0, table = 0;
   bool operator==(const Attending&) const = default;
@@ -128,7 +128,8 @@ kernels::PersistentLayer layer_of(const Lowering& l, const Block& block, const A
   return layer;
 }
 
-// What all layers must have in common, beside what the kernel itself compares; "" if they have.
+// Compares the properties that all layers must share, beside those that the kernel itself compares: the difference, or
+// "".
 std::string refuse_differences(const Lowering& l, const Block& first, const Block& other) {
   const graph::Attention &a = attention_of(l, first), &b = attention_of(l, other);
   if (a.n_heads != b.n_heads || a.n_kv_heads != b.n_kv_heads || a.head_dim != b.head_dim ||
@@ -170,7 +171,7 @@ Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t index) {
   if (blocks.empty()) return not_matched();
   const Block &first = blocks.front(), &last = blocks.back();
   const graph::Attention& attention = attention_of(l, first);
-  // Layers that see all keys are the usual ones, where there are any.
+  // Layers that see all keys are the usual ones, if there are any.
   Attending usual = attending(l, first);
   for (const Block& block : blocks) {
     if (attending(l, block).window == 0) usual = attending(l, block);

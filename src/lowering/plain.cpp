@@ -1,4 +1,4 @@
-// The plain rules: a kernel for each operation alone.
+// The plain rules: a kernel for each operation.
 #include "kernels/add/add.h"
 #include "kernels/embed/embed.h"
 #include "kernels/glu/glu.h"
@@ -14,7 +14,7 @@ namespace doppler::lowering {
 
 namespace {
 
-// Whether all of a q or k is normalised here and attention may do that itself.
+// True if a q or k is normalised here as a whole and attention may do that itself.
 bool is_row_norm_of_attention(const Lowering& l, uint32_t index) {
   Value head = l.node(index).outputs[0];
   if (const auto rope = l.only_reader(head, OpKind::kRope)) head = l.node(*rope).outputs[0];
@@ -22,7 +22,7 @@ bool is_row_norm_of_attention(const Lowering& l, uint32_t index) {
   return attention && l.weights().head_norms[*attention].valid();
 }
 
-// q alone is rotated where it lies.
+// Only q is rotated, in place.
 Result<Outcome> lower_attention_to_earlier(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const auto& a = std::get<graph::Attention>(node.operation);
@@ -103,8 +103,8 @@ Result<Outcome> lower_linear(Lowering& l, uint32_t index) {
   return applied();
 }
 
-// Heads are normalised and rotated by what reads them, unless the norm is behind the rotation or not of an attention's q
-// or k: then its weight is bound alone, or it has none.
+// The readers of heads normalise and rotate them, with two exceptions: the norm follows the rotation, or it is not of
+// an attention's q or k. Then its weight is bound by itself, or it has none.
 Result<Outcome> lower_head_norm(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const auto& norm = std::get<graph::HeadNorm>(node.operation);
@@ -181,7 +181,8 @@ Result<Outcome> lower_add(Lowering& l, uint32_t index) {
 Result<Outcome> lower_scale(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s scales is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The value that %s scales is read again after it.",
+                node.op_label.c_str());
   }
   const auto& scale = std::get<graph::Scale>(node.operation);
   DP_TRY(const TensorView x, l.f32_of(node.inputs[0]));
@@ -205,7 +206,8 @@ Result<Outcome> lower_query_scale(Lowering& l, uint32_t index) {
 Result<Outcome> lower_xielu(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s changes is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The value that %s changes is read again after it.",
+                node.op_label.c_str());
   }
   DP_TRY(const TensorView x, l.f32_of(node.inputs[0]));
   kernels::Context ctx = l.context(index);

@@ -8,11 +8,12 @@
 namespace doppler::lowering {
 namespace {
 
-// A value that is written where it lies. Error: something reads it behind the node.
+// A value that is written in place. Error: a node after this one reads it.
 Result<TensorView> in_place(const Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s changes is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The value that %s changes is read again after it.",
+                node.op_label.c_str());
   }
   return l.f32_of(node.inputs[0]);
 }

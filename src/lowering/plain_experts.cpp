@@ -1,4 +1,4 @@
-// The plain rules of mixtures of experts: a kernel for each operation alone.
+// The plain rules of mixtures of experts: a kernel for each operation.
 #include <algorithm>
 
 #include "kernels/moe/expert_sum.h"
@@ -25,7 +25,7 @@ Result<kernels::Routes> slot_routes(const Lowering& l, const kernels::Context& c
   return routes;
 }
 
-// Whether a product with experts is the first, or the last, that reads its routes.
+// Says whether a product with experts is the first, or the last, that reads its routes.
 struct Place {
   bool is_first = true, is_last = true;
 };

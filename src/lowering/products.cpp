@@ -41,7 +41,7 @@ Value other_input(const Lowering& l, uint32_t add_node, Value y) {
 std::string refuse_in_place(const Lowering& l, uint32_t add_node, Value x) {
   const auto* rows = l.form_as<Rows>(x);
   if (!rows || !rows->f32.valid()) return "the residual is not there as f32 rows";
-  return l.is_read_out(x, add_node) ? "" : "the residual is read again behind the sum";
+  return l.is_read_out(x, add_node) ? "" : "the residual is read again after the sum";
 }
 
 }  // namespace doppler::lowering

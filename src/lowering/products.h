@@ -1,4 +1,4 @@
-// What the rules of linear nodes share: recording all parts of a projection.
+// Shared by the rules of linear nodes: recording all parts of a projection.
 #pragma once
 
 #include <functional>

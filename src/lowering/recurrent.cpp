@@ -7,7 +7,7 @@
 namespace doppler::lowering {
 namespace {
 
-// Whether each row of the plan is of another sequence.
+// True if each row of the plan is of another sequence.
 bool has_single_rows(const Lowering& l, const kernels::Context& ctx) {
   return ctx.tables.sequences != 0 && l.io().single_rows == ctx.max_rows;
 }
@@ -94,7 +94,7 @@ Result<kernels::GatedNorm> gated_norm_op(Lowering& l, uint32_t index) {
 Result<Outcome> lower_causal_conv(Lowering& l, uint32_t index) {
   if (l.io().keeps_rows) {
     return fail(ErrorKind::kUnsupported,
-                "States behind each row are kept by delta_step alone, which does not apply to %s.",
+                "Only delta_step keeps states after each row, and it does not apply to %s.",
                 l.node(index).op_label.c_str());
   }
   DP_TRY(kernels::CausalConv op, causal_conv_op(l, index));

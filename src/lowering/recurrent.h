@@ -1,5 +1,5 @@
-// What the plain rules of layers with a state and the rule that joins them share: the kernels of nodes, without what only a
-// dispatch of their own has (y; x of scan and of gated_norm).
+// Shared by the plain rules of layers with a state and the rule that joins them: the kernels of nodes, without the
+// views that only a dispatch of their own has (y; x of scan and of gated_norm).
 #pragma once
 
 #include "kernels/recurrent/causal_conv.h"

@@ -1,5 +1,5 @@
-// The table of rules, in the order in which they are tried at a node; the plain rule of each operation is behind the
-// others. What each gained, and where that was measured: docs/design/lowering.md.
+// The table of rules, in the order in which they are tried at a node; the plain rule of each operation follows the
+// others. docs/design/lowering.md says how much each gained, and where that was measured.
 #include "lowering/rule_functions.h"
 
 namespace doppler::lowering {
@@ -12,8 +12,8 @@ constexpr Rule kRules[] = {
     {"persistent_layers", "all layers of a decode step -> one dispatch whose workgroups are co-resident",
      kEmbed, lower_persistent_layers},
     {"step_tail",
-     "embed, rms_norm -> made behind the step before, in one dispatch with the choice of its token", kEmbed,
-     lower_step_tail},
+     "embed, rms_norm -> made at the end of the step before, in one dispatch with the choice of its token",
+     kEmbed, lower_step_tail},
     {"tile_argmax", "the linear of greedy logits -> the best output of each tile instead of the logits",
      kLinear, lower_tile_argmax},
     {"gated_epilogue", "linear, gated -> one product with the gate as epilogue", kLinear,
@@ -26,7 +26,7 @@ constexpr Rule kRules[] = {
      lower_expert_sum_norm},
     {"delta_step", "causal_conv, gated_delta, gated_norm of single rows -> one dispatch",
      at(OpKind::kCausalConv), lower_delta_step},
-    {"multiply_epilogue", "linear, multiply -> one product behind what it multiplies, as its epilogue",
+    {"multiply_epilogue", "linear, multiply -> one product after the value it multiplies, as its epilogue",
      kLinear | at(OpKind::kMultiply), lower_multiply_epilogue},
     {"deferred_rms_norm",
      "linear, add, rms_norm -> the product leaves weighted values and sums of squares, its readers divide",
@@ -42,7 +42,7 @@ constexpr Rule kRules[] = {
     {"add_rms_norm",
      "rms_norm, add, multiply by one number, rms_norm: a sum and what there is around it -> one dispatch",
      kNorm | kAdd, lower_add_rms_norm},
-    {"dead_values", "what nothing reads -> not made; attention without readers -> its cache is filled",
+    {"dead_values", "values without readers -> not made; attention without readers -> its cache is filled",
      kAttention, lower_dead_attention},
     {"gated_attention", "attention, output_gate -> attention multiplies its result by the gate", kAttention,
      lower_gated_attention},
@@ -56,7 +56,7 @@ constexpr Rule kRules[] = {
     {"embed", "embed -> embed", kEmbed, lower_embed, true},
     {"rms_norm", "rms_norm -> rms_norm", kNorm, lower_rms_norm, true},
     {"linear", "linear -> a product for each number format", kLinear, lower_linear, true},
-    {"head_norm", "head_norm -> done by rope_kv or attention; behind a rotation in place",
+    {"head_norm", "head_norm -> done by rope_kv or attention; after a rotation in place",
      at(OpKind::kHeadNorm), lower_head_norm, true},
     {"rope", "rope -> done by rope_kv or attention", at(OpKind::kRope), lower_rope, true},
     {"attention", "attention -> rope_kv, then attention", kAttention, lower_attention, true},

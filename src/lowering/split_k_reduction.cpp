@@ -7,7 +7,7 @@ namespace doppler::lowering {
 
 Result<Outcome> lower_split_k_reduction(Lowering& l, uint32_t index) {
   if (l.node(index).reads_earlier_cache()) return not_matched();
-  if (!l.is_on("fused_rope")) return refused("fused_rope is off, and its variants alone leave splits");
+  if (!l.is_on("fused_rope")) return refused("fused_rope is off, and only its variants leave splits");
   const Value y = l.node(index).outputs[0];
   DP_TRY(std::string reason, refuse_reader_reduces(l, y));
   if (!reason.empty()) return refused(std::move(reason));

@@ -8,11 +8,11 @@
 
 namespace doppler::lowering {
 
-// Which rows get logits: none (a prompt's inner chunks), the last (before sampling), those that the tables of many
+// The rows that get logits: none (a prompt's inner chunks), the last (before sampling), those that the tables of many
 // sequences name, or all (perplexity, `logits`, decode steps of many sequences).
 enum class LogitsRows : uint8_t { kNone, kLast, kSampled, kAll };
 
-// What a decode plan has whose layers may be one dispatch (kernels/persistent).
+// The buffers of a decode plan whose layers may be one dispatch (kernels/persistent).
 struct PersistentIo {
   kernels::TensorView exchange;  // invalid: the chain is recorded
   uint32_t groups = 0;           // workgroups that are co-resident
@@ -23,31 +23,30 @@ struct StateView {
   kernels::TensorView conv, scan;
 };
 
-// Experts in slots (model/expert_pager.h): the host reads the routes of each layer, and writes those of slots, and their
-// groups, before the products that read them.
+// Experts in slots (model/expert_pager.h): the host reads the routes of each layer, and writes those of slots, and
+// their groups, before the products that read them.
 struct PagedRoutes {
   kernels::TensorView routes, slot_routes, slot_groups;  // invalid: all experts lie in GPU memory
 };
 
 // The next-token layer of a plan that drafts; without tokens the plan leaves it out.
 struct NextIo {
-  kernels::TensorView tokens;  // u32 [max_rows]: the token behind each row's
+  kernels::TensorView tokens;  // u32 [max_rows]: the token after each row's
   kernels::TensorView logits;  // f32 [rows that get logits, vocab_size]
 };
 
 struct StepIo {
-  // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
-  // stream of its one row, and the first norm of that.
+  // A decode plan begins with these, and every plan that chooses a token ends with them (kernels/step/next.h): the
+  // residual stream of its one row, and the first norm of that.
   kernels::TensorView row, normed_row;
-  bool begins_with_row = false;     // else with tokens
-  kernels::TensorView tokens;       // u32 [max_rows]
-  kernels::TensorView token_types;  // u32 [max_rows], of models that have types
-  std::vector<kernels::CacheView>
-      cache;                      // one a layer; of those without one of their own the views are invalid
-  std::vector<StateView> states;  // one a layer
+  bool begins_with_row = false;           // else with tokens
+  kernels::TensorView tokens;             // u32 [max_rows]
+  kernels::TensorView token_types;        // u32 [max_rows], of models that have types
+  std::vector<kernels::CacheView> cache;  // one a layer; the views of layers without a cache are invalid
+  std::vector<StateView> states;          // one a layer
   LogitsRows logits_rows = LogitsRows::kLast;
   uint32_t max_keys = 0;  // of a decode plan: the longest sequence it is replayed with; 0: the context
-  bool greedy = false;    // of the logits only the best is asked for
+  bool greedy = false;    // only the best logit is needed
   // f32 [vocab_size], or [rows, vocab_size] with LogitsRows::kSampled (rows: slots) and kAll (rows of the plan).
   kernels::TensorView logits;
   // Many sequences: a step state whose `rows` counts those that choose a token, and the slots that are attended each on
@@ -58,8 +57,7 @@ struct StepIo {
   PersistentIo persistent;
   PagedRoutes paged = {};
   NextIo next = {};
-  bool keeps_rows =
-      false;  // recurrent states are kept behind each of the plan's rows (kernels::DeltaStep::rows)
+  bool keeps_rows = false;  // recurrent states are kept after each row of the plan (kernels::DeltaStep::rows)
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 

@@ -1,4 +1,4 @@
-// step_tail: a decode step's first row and norm were made behind the step before (kernels/step/next.h).
+// step_tail: the step before (kernels/step/next.h) has made a decode step's first row and norm.
 #include <algorithm>
 
 #include "lowering/products.h"

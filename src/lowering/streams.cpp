@@ -1,4 +1,4 @@
-// The plain rules of operations on values alone, and of AltUp's streams: a kernel for each.
+// The plain rules of operations that need only values, and of AltUp's streams: a kernel for each.
 #include "kernels/altup/altup.h"
 #include "kernels/pointwise/pointwise.h"
 #include "lowering/rule_functions.h"
@@ -10,21 +10,21 @@ kernels::PartOfRows part_of(const Columns& columns) {
   return {.buffer = columns.buffer, .stride = columns.stride, .column = columns.column};
 }
 
-// The buffer of values that one operation made one behind another.
+// The buffer of values that one operation made one after another.
 Result<TensorView> whole_streams(const Lowering& l, const Node& node) {
   TensorView whole;
   for (uint32_t j = 0; j < kAltupStreams; ++j) {
     DP_TRY(const TensorView stream, l.f32_of(node.inputs[j]));
     if (j == 0) whole = stream.sub(0, kAltupStreams * stream.bytes);
     if (stream != whole.sub(j * stream.bytes, stream.bytes)) {
-      return fail(ErrorKind::kUnsupported, "The streams of %s do not lie one behind another.",
+      return fail(ErrorKind::kUnsupported, "The streams of %s do not lie one after another.",
                   node.op_label.c_str());
     }
   }
   return whole;
 }
 
-// Room for the node's streams, which are said to be there.
+// Room for the node's streams, whose form is set too.
 Result<TensorView> make_streams(Lowering& l, const kernels::Context& ctx, uint32_t index) {
   const Node& node = l.node(index);
   const uint64_t floats = uint64_t{ctx.max_rows} * l.graph().info(node.outputs[0]).columns;
@@ -73,7 +73,8 @@ Result<Outcome> lower_slice(Lowering& l, uint32_t index) {
 Result<Outcome> lower_sparsify(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s changes is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The value that %s changes is read again after it.",
+                node.op_label.c_str());
   }
   DP_TRY(const Columns x, l.columns_of(node.inputs[0]));
   kernels::Context ctx = l.context(index);

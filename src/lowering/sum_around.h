@@ -1,5 +1,5 @@
-// A sum of the residual stream and what stands around it, which add_rms_norm makes in one dispatch: found for that rule and
-// for what leaves its summand to it.
+// A sum of the residual stream and its surroundings, which add_rms_norm makes in one dispatch: found for that rule and
+// for the operations that leave their summand to it.
 #pragma once
 
 #include "lowering/lowering.h"
@@ -10,10 +10,10 @@ struct SumAround {
   uint32_t add = 0;                                  // node
   Value branch;                                      // the summand, before its norm
   Value x;                                           // what it is added to, in place
-  Value sum;                                         // behind the scale, where there is one
+  Value sum;                                         // after the scale, if there is one
   std::optional<uint32_t> branch_norm, scale, norm;  // nodes
   std::string norm_apart;                            // why the norm of the sum has a dispatch of its own
-  std::string refusal;                               // why all of it cannot be one dispatch; "" if it can
+  std::string refusal;                               // why it cannot be one dispatch as a whole; "" if it can
 
   float branch_eps(const Lowering& l) const {
     return std::get<graph::RmsNorm>(l.node(*branch_norm).operation).eps;

@@ -1,4 +1,4 @@
-// tile_argmax: of greedy logits only the best is asked for, so the head leaves the best of each of its tiles.
+// tile_argmax: greedy plans need only the best logit, so the head leaves the best of each of its tiles.
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 

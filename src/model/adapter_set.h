@@ -1,5 +1,5 @@
-// The adapters that are resident in the arena, and who holds them: a generation names what it wants, the set finds its slot, or
-// brings it to one that no sequence holds, the least recently used. Read next: adapter_arena.h.
+// The adapters that are resident in the arena, and who holds them: a generation names what it wants, the set finds its
+// slot, or brings it to one that no sequence holds, the least recently used. Read next: adapter_arena.h.
 #pragma once
 
 #include <memory>

@@ -194,8 +194,8 @@ class Binder {
     co_return co_await loader_.values(weight.label(), std::move(words));
   }
 
-  // The norms of q and k beside one another: what rotates reads both. Norms of all of q and k are there alone too, for
-  // attention that takes them normalised.
+  // The norms of q and k beside one another, since a kernel that rotates reads both. Norms of all of q and k are there
+  // separately too, for attention that takes them normalised.
   Task<Result<TensorView>> head_norms(const Node& attention) {
     std::vector<formats::StoredTensor> norms;
     if (attention.reads_earlier_cache()) co_return TensorView{};
@@ -212,7 +212,7 @@ class Binder {
     }
     if (norms.empty()) co_return TensorView{};
     if (norms.size() != 2) {
-      co_return fail(ErrorKind::kUnsupported, "Of q and k one is normalised and the other is not.");
+      co_return fail(ErrorKind::kUnsupported, "Either q or k is normalised and the other is not.");
     }
     co_return co_await loader_.norms(std::move(norms));
   }

@@ -1,5 +1,6 @@
-// Loads what a graph's nodes use: which matrices are stacked to one weight, which norms lie beside one another, the tables
-// of rotations. The order is the graph's, so that a layer's weights lie together.
+// Loads the weights that a graph's nodes use: it decides which matrices are stacked to one weight, which norms lie
+// beside one another, and makes the tables of rotations. The order is the graph's, so that a layer's weights lie
+// together.
 // Read next: weight_loader.h.
 #pragma once
 

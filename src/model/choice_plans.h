@@ -1,7 +1,7 @@
 // Some generations ask for more than a token: further samplers, log-probabilities, masks (SamplerParts). Each part
 // takes buffers, and dispatches where a plan chooses its tokens. So parts are made when a generation first asks for
 // them: the choice of each sampled plan is recorded once more, and a second plan has it in place of the first one's.
-// The first plans stay as they are. Read next: PlanRunner::record_choice (plan_runner_record.cpp).
+// The first plans do not change. Read next: PlanRunner::record_choice (plan_runner_record.cpp).
 #pragma once
 
 #include <deque>
@@ -50,7 +50,7 @@ class ChoicePlans {
   void add_section(ChoiceSection section) { sections_.push_back(std::move(section)); }
 
   bool has(SamplerParts parts) const;
-  // Afterwards has() is true of these parts, also together with any others that were there. One call at a time.
+  // Afterwards has() is true for these parts, also together with earlier ones. One call at a time.
   Task<Result<void>> add(SamplerParts parts, const std::vector<gpu::Plan>& plans, Record record);
   // `base` with these parts, which has() knows.
   const gpu::Plan& of(const gpu::Plan& base, SamplerParts parts) const;

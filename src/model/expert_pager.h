@@ -1,7 +1,8 @@
-// Mixtures whose experts do not all lie in GPU memory. Each layer has slots for some of them. A step is replayed in parts: behind a
-// layer's router the chosen ids come to the host, which uploads those that are missing, straight from the mapped file, and
-// writes routes that name slots in place of experts; then the layer goes on. Of several turns (expert_slots.h) each
-// replays the layer's products: those of experts that are not there leave what another turn wrote.
+// Mixtures whose experts do not all lie in GPU memory. Each layer has slots for some experts. A step is replayed in
+// parts. After a layer's router the chosen ids come to the host. It uploads the missing experts, straight from the
+// mapped file, and writes routes that name slots in place of experts; then the layer goes on. If there are several
+// turns (expert_slots.h), each replays the layer's products; products of absent experts leave the results of other
+// turns unchanged.
 // Read next: gpu/plan_builder.h (begin_part), lowering/plain_experts.cpp.
 #pragma once
 
@@ -35,7 +36,7 @@ struct PagedWeight {
   Place bias;
 };
 
-// What paging took, since the load.
+// The costs of paging, since the load.
 struct PagingFigures {
   uint64_t uses = 0, misses = 0;  // experts of a layer that a step wanted, and that were not there
   uint64_t bytes = 0;             // of the file that were uploaded
@@ -47,18 +48,18 @@ struct PagingShape {
   uint32_t chunk = 0;  // rows of a step at most
 };
 
-// Which buffers a step's routes are in: lowering::PagedRoutes.
+// The buffers of a step's routes: lowering::PagedRoutes.
 struct RouteBuffers {
   const gpu::Buffer *routes = nullptr, *slot_routes = nullptr, *slot_groups = nullptr;
 };
 
-// Whether this build can: a browser has no mapped files.
+// True if this build can page experts: a browser has no mapped files.
 bool pages_experts();
 
 class ExpertPager {
  public:
-  // Device, checkpoint and buffers must outlive the pager. Errors: experts of a number format whose slots cannot be written
-  // one by one.
+  // Device, checkpoint and buffers must outlive the pager. Errors: experts of a number format whose slots cannot be
+  // written one by one.
   static Task<Result<std::unique_ptr<ExpertPager>>> make(gpu::Device& device,
                                                          const formats::Checkpoint& checkpoint,
                                                          std::vector<PagedWeight> weights, PagingShape shape,

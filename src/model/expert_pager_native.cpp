@@ -206,7 +206,7 @@ Task<Result<std::vector<uint32_t>>> ExpertPager::read_routes(std::span<const gpu
   co_return routes;
 }
 
-// Of all rows, each once, in the order in which they are named.
+// The experts of all rows, each once, in the order in which they are named.
 std::vector<uint32_t> ExpertPager::wanted(std::span<const uint32_t> routes) const {
   std::vector<uint32_t> experts;
   std::vector<bool> seen(shape_.n_experts);

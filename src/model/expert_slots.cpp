@@ -12,7 +12,7 @@ void ExpertSlots::use(Turn& turn, uint32_t expert, uint32_t slot) {
 std::vector<ExpertSlots::Turn> ExpertSlots::turns(std::span<const uint32_t> wanted) {
   const auto empty = [&] { return Turn{.uploads = {}, .slot_of = std::vector(slot_of_.size(), kNoPlace)}; };
   std::vector<Turn> turns = {empty()};
-  uint64_t begun = now_;  // slots used since then are this turn's
+  uint64_t begun = now_;  // slots used since this time are this turn's
   for (const uint32_t expert : wanted) {
     if (slot_of_[expert] != kNoPlace) use(turns.back(), expert, slot_of_[expert]);
   }

@@ -1,5 +1,5 @@
-// Which expert of a layer lies in which slot of GPU memory. The least recently used gives way. Where a step wants more
-// experts than there are slots, they come in turns.
+// Says which expert of a layer lies in which slot of GPU memory. The least recently used gives way. If a step wants
+// more experts than there are slots, they come in turns.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class ExpertSlots {
   struct Upload {
     uint32_t expert = 0, slot = 0;
   };
-  // What is done at a time: the uploads come first, then the experts are there.
+  // The work of one turn: the uploads come first, then the experts are there.
   struct Turn {
     std::vector<Upload> uploads;
     std::vector<uint32_t> slot_of;  // by expert: kNoPlace: not of this turn
   };
-  // Each expert that is wanted, which are all different and below n_experts, is in one turn. Those that are there are in the
-  // first.
+  // Each wanted expert is in one turn. The wanted experts are all different and below n_experts. Those that are there
+  // already are in the first turn.
   std::vector<Turn> turns(std::span<const uint32_t> wanted);
 
  private:

@@ -1,4 +1,4 @@
-// Which experts come to which slots, and in how many turns.
+// Tests which experts come to which slots, and in how many turns.
 #include "model/expert_slots.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,8 @@ struct GenerationSettings {
 
 // Tokens back that penalties and DRY look, at most.
 inline constexpr uint32_t kRecentTokens = kernels::kDryHistory;
-// What costs a sampled token further dispatches: plans have it where a generation asks for it (choice_plans.h).
+// Features that cost a sampled token further dispatches: plans have them if a generation asks for them
+// (choice_plans.h).
 struct SamplerParts {
   bool all_samplers = false;  // those of kernels/sample/more.h
   bool logprobs = false;
@@ -53,14 +54,14 @@ struct SamplerParts {
 SamplerParts parts_of(const GenerationSettings& settings);
 // Errors: more stop tokens or biases than the device takes.
 Result<void> check_settings(const GenerationSettings& settings);
-// Why steps that draft cannot serve a generation: "" if they can. They choose two tokens at a time, so nothing may
-// depend on the first one's place in the text.
+// The reason why steps that draft cannot serve a generation: "" if they can. They choose two tokens at a time, so no
+// sampler may depend on the first one's place in the text.
 std::string refuse_drafts(const GenerationSettings& settings);
 // Greedy plans choose tokens, tell no probabilities and know no masks; sampled ones do all that.
 inline bool takes_greedy_plan(const GenerationSettings& settings) {
   return settings.greedy && settings.sampling.logprobs == 0 && !settings.masked;
 }
-// What the penalties and DRY know before a token that will stand at position `end`, of the text's last tokens
+// The state of the penalties and DRY before a token that will stand at position `end`, from the text's last tokens
 // (kernels/step/step.h, kernels/sample/more.h).
 struct PastTokens {
   std::vector<uint32_t> counts, recent, breakers;

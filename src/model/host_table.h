@@ -1,7 +1,8 @@
-// Embeddings of each layer that do not lie on the GPU: a step reads one row a token of a table of vocabulary x (layers x
-// numbers). The table stays in its file, and the rows of a step's tokens come to a buffer before the step, in their order,
-// so that the gather reads row i of it for the step's row i. So each step needs its tokens on the host: those of the step
-// before are collected first. Native; a browser has no file to read rows from at once (plan_runner_paged_web.cpp).
+// Embeddings of each layer that do not lie on the GPU: a step reads one row a token of a table of vocabulary x (layers
+// x numbers). The table stays in its file. The rows of a step's tokens come to a buffer before the step, in their
+// order, so that the gather reads row i of the buffer for the step's row i. So each step needs its tokens on the host:
+// those of the step before are collected first. Native; a browser has no file to read rows from at once
+// (plan_runner_paged_web.cpp).
 // Read next: weight_loader.h (host_matrix), lowering/bound_weights.h (HostRows).
 #pragma once
 
@@ -15,13 +16,13 @@
 
 namespace doppler::model {
 
-// Whether this build can.
+// True if this build can keep such tables on the host.
 bool has_host_tables();
 
 class HostTable {
  public:
-  // `room`: as many rows as a step has at most, and a place a piece. Device and file must outlive the table, and so must the
-  // buffers of the places.
+  // `room`: as many rows as a step has at most, and a place a piece. Device, file and the buffers of the places must
+  // outlive the table.
   HostTable(gpu::Device& device, formats::ByteSource& file, const formats::TensorInfo& tensor,
             kernels::Weight room, std::vector<PagedWeight::Place> places)
       : device_(device), file_(file), tensor_(tensor), room_(std::move(room)), places_(std::move(places)) {}

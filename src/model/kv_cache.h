@@ -1,7 +1,7 @@
-// The keys and values of all layers on the device: their buffers, which positions of the text they hold, and how those are
-// saved. Layers that see a window keep a ring of the last positions where that is shorter than the context (CacheLengths),
-// so a text is continued only where the window before that place is still held, or from its beginning.
-// Of plans for many sequences it only has the buffers.
+// The keys and values of all layers on the device: their buffers, the positions of the text that they hold, and the way
+// to save them. Layers that see a window keep a ring of the last positions if that is shorter than the context
+// (CacheLengths). A text is then continued only if the window before that place is still held, or from its beginning.
+// Plans for many sequences use only the buffers.
 #pragma once
 
 #include <memory>
@@ -26,9 +26,10 @@ struct CachePlace {
 struct CacheLayout {
   CacheLengths lengths;
   kernels::CacheFormat format = kernels::CacheFormat::kF16;
-  // Of plans for many sequences. window_blocks: of layers with a window; 0: as of the others, in one pool with them.
+  // For plans of many sequences. window_blocks: of layers with a window; 0: as of the others, in one pool with them.
   uint32_t blocks = 1, block_len = 0, window_blocks = 0;
-  // One buffer for as many layers as may be bound at once, for the lane persistent. Layers have caches of one shape then.
+  // One buffer for as many layers as may be bound at once, for the lane persistent. Layers have caches of one shape
+  // then.
   bool is_joined = false;
 };
 
@@ -40,18 +41,18 @@ class KvCache {
   std::vector<CachePlace> places() const;  // of layers with a cache: all keys, then all values
   uint64_t bytes() const;
 
-  // The largest position, at most `count`, behind which the text can be continued: `count` or 0. Between generations.
+  // The largest position, at most `count`, after which the text can be continued: `count` or 0. Between generations.
   uint32_t continues_from(uint32_t count) const;
   // Rows from `pos` on will be written, one of continues_from()'s.
   Result<void> begin(uint32_t pos);
   // Rows that end at this position, at most, were queued.
   void note_end(uint32_t end);
 
-  // What is held of positions [0, count), one of continues_from()'s, and back. Layout: u32 count, u32 first position of
-  // layers with a window, then of each layer, keys before values, the rows of each head. Empty for 0.
+  // Saves the cache of positions [0, count), one of continues_from()'s, and restores it. Layout: u32 count, u32 first
+  // position of layers with a window, then of each layer, keys before values, the rows of each head. Empty for 0.
   Task<Result<std::vector<uint8_t>>> save(gpu::Device& device, uint32_t count) const;
   static uint32_t saved_positions(std::span<const uint8_t> bytes);
-  // How many of these bytes are the cache's. Error: they are fewer, or not such ones.
+  // The number of these bytes that are the cache's. Error: they are fewer, or no cache.
   Result<uint64_t> saved_bytes(std::span<const uint8_t> bytes) const;
   // The caller has asked saved_bytes().
   Task<Result<void>> restore(gpu::Device& device, std::span<const uint8_t> bytes);
@@ -73,7 +74,7 @@ class KvCache {
   std::vector<kernels::CacheView> views_;
   std::vector<Layer> layers_;  // with a cache
   CacheLengths lengths_;
-  uint32_t window_ = 0;     // of the layers that have one; 0: none has
+  uint32_t window_ = 0;     // of the layers that have one; 0: no layer has one
   uint32_t held_from_ = 0;  // the first position of the text that layers with a window hold
 };
 

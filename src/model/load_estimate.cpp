@@ -62,7 +62,7 @@ void tell_of_layers_left_out(const formats::Checkpoint& checkpoint, const format
   const uint32_t count = formats::layers_left_out(checkpoint, config);
   if (count == 0) return;
   log(LogLevel::kWarning,
-      "The file has %u layers behind the %u of config.json (num_hidden_layers); they are not used.", count,
+      "The file has %u layers after the %u of config.json (num_hidden_layers); they are not used.", count,
       config.n_layers);
 }
 
@@ -127,7 +127,7 @@ Result<bool> choose_layer_table(const RunnerOptions& options, const formats::Mod
   const MemoryEstimate estimate =
       estimate_of(options, config, checkpoint, caps,
                   {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, config)});
-  // Of several sequences the pool leaves a tenth to what else the device has to hold.
+  // With several sequences the pool leaves a tenth for other things on the device.
   const uint64_t usable = options.max_sequences == 0 ? caps.memory_bytes : caps.memory_bytes / 10 * 9;
   if (caps.memory_bytes == 0 || estimate.total() <= usable) return false;
   log(LogLevel::kWarning,
@@ -139,8 +139,8 @@ Result<bool> choose_layer_table(const RunnerOptions& options, const formats::Mod
 
 namespace {
 
-// Blocks of layers with a window: what all slots need at once and, where there is room, twice the window of each for texts
-// that come back. Best first; 0: no pool of their own.
+// Tokens in blocks of layers with a window: as many as all slots need at once and, if there is room, twice the window
+// of each for texts that come back. Best first; 0: no pool of their own.
 std::vector<uint32_t> window_tokens(const RunnerOptions& options, const formats::ModelConfig& config) {
   if (!options.rings || config.sliding_window == 0) return {0};
   const WindowNeed need{.window = read_positions(config),
@@ -153,8 +153,8 @@ std::vector<uint32_t> window_tokens(const RunnerOptions& options, const formats:
   return {(least + 2 * need.sequences * of_window) * need.block_len, least * need.block_len, 0};
 }
 
-// Checkpoints of recurrent states: two a sequence, where they take no more than an eighth of what `estimate` leaves. Where the
-// device's memory is not known, one.
+// Checkpoints of recurrent states: two a sequence, if they take no more than an eighth of the memory that `estimate`
+// leaves. If the device's memory is unknown, one.
 uint32_t checkpoint_count(const RunnerOptions& options, const formats::ModelConfig& config,
                           const MemoryEstimate& estimate, const gpu::Caps& caps) {
   const uint64_t of_one = state_bytes(config);
@@ -175,7 +175,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   }
   if (options.block_len == 0) options.block_len = kDefaultBlockLen;
   const uint32_t block_len = options.block_len;
-  // Of each sequence whole blocks, and one to spare.
+  // Whole blocks for each sequence, and one to spare.
   const uint64_t blocks = (options.ctx_len + block_len - 1) / block_len + 1;
   const uint64_t wanted =
       options.pool_tokens != 0 ? options.pool_tokens : blocks * block_len * options.max_sequences;
@@ -213,7 +213,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   }
   if (tokens < block_len) {
     return fail(ErrorKind::kOutOfMemory,
-                "The device has no room for a cache block of %u tokens behind the weights.", block_len);
+                "The device has no room for a cache block of %u tokens after the weights.", block_len);
   }
   options.pool_tokens = static_cast<uint32_t>(tokens);
   return {};
@@ -228,7 +228,7 @@ Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats
     return fail(ErrorKind::kUnsupported, "Experts cannot be paged (--expert-memory): %s.", reason);
   };
   if (is_asked) {
-    if (!pages_experts()) return refuse("a browser keeps all of them in GPU memory");
+    if (!pages_experts()) return refuse("a browser keeps all experts in GPU memory");
     if (estimate.expert_bytes == 0) return refuse("the model has none");
     if (options.max_sequences != 0)
       return refuse("they are for one sequence, and the model is loaded for several");

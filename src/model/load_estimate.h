@@ -1,4 +1,4 @@
-// What loading a model with given options would do to a device, before anything is made on it: the options with their
+// The effects of loading a model with given options on a device, before anything is made on it: the options with their
 // defaults filled in, the layout of the weights, the memory. PlanRunner::load() begins with it; `--dry-run` prints it.
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace doppler::model {
 
-// Context and prefill chunk, where 0 was asked: the usual ones, with fewer rows a chunk where the device binds no more. A context
-// beyond what the model was trained for is warned of, and cut where formats::ends_at_ctx_len().
+// Sets context and prefill chunk, if they are 0, to the usual ones, with fewer rows a chunk if the device binds no
+// more. A context beyond the model's training gives a warning, and is cut if formats::ends_at_ctx_len().
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps);
 // Tells of layers in the file that config.json does not count.
 void tell_of_layers_left_out(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config);
 // Tells that an encoder's folder does not say how its states are pooled, so that the mean is taken.
 void tell_of_guessed_pooling(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config);
-// SequenceRunner::window of a model that has windows: what lies before them and is masked, but read, must be of the same
-// sequence, since zero times another's infinity is not zero.
+// SequenceRunner::window of a model that has windows. Positions before them are masked, but read: they must be of the
+// same sequence, since zero times another's infinity is not zero.
 uint32_t read_positions(const formats::ModelConfig& config);
 // CacheLengths::ring_len of a model with these options.
 uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config);
-// What the options come to, of a cache of these lengths.
+// The memory for these options, with a cache of these lengths.
 MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelConfig& config,
                            const formats::Checkpoint& checkpoint, const gpu::Caps& caps,
                            CacheLengths lengths);
@@ -31,20 +31,20 @@ MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelCon
 // Errors: asked for, and the model has none, or this build keeps all weights on the device.
 Result<bool> choose_layer_table(const RunnerOptions& options, const formats::ModelConfig& config,
                                 const formats::Checkpoint& checkpoint, const gpu::Caps& caps);
-// With RunnerOptions::max_sequences: the blocks of the cache, and where pool_tokens is 0 how many of them fit the device.
+// With RunnerOptions::max_sequences: sets the blocks of the cache, and, if pool_tokens is 0, as many as fit the device.
 // Errors: more slots than kMaxSequences; a pool smaller than one block.
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
                        const formats::Checkpoint& checkpoint, const gpu::Caps& caps);
-// How many experts of each layer lie on the device at a time: 0: all. The estimate becomes that of so many.
-// Errors: a budget (RunnerOptions::expert_bytes) for a model without experts, of several sequences, of the lane persistent,
-// or too small for the experts of one token.
+// The number of experts of each layer that lie on the device at a time; 0: all. The estimate becomes that of so many.
+// Errors: a budget (RunnerOptions::expert_bytes) for a model without experts, of several sequences, of the lane
+// persistent, or too small for the experts of one token.
 Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats::ModelConfig& config,
                                      const gpu::Caps& caps, MemoryEstimate& estimate);
-// How weights are laid out for this device and lane.
+// The layout of weights for this device and lane.
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy);
 
-// Takes the next-token layer off the config where it will not draft, and gives the reason: "" where it may. Whether its kernels
-// are there is seen when plans are recorded. Error: it was asked for, and the reason speaks against it.
+// Takes the next-token layer off the config if it will not draft, and gives the reason: "" if it may. Whether its
+// kernels exist shows when plans are recorded. Error: the options demand it, and the reason speaks against it.
 Result<std::string> choose_drafting(const RunnerOptions& options, formats::ModelConfig& config);
 
 struct LoadEstimate {

@@ -35,7 +35,7 @@ std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, 
   return out;
 }
 
-// What would help somebody whose model does not fit.
+// Advice for a user whose model does not fit.
 std::string hint(const MemoryEstimate& estimate, uint64_t memory, uint64_t bindable, uint64_t positions) {
   const uint64_t fixed =
       estimate.weight_bytes + estimate.state_bytes + estimate.scratch_bytes + estimate.ring_bytes;

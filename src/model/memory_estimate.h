@@ -1,5 +1,5 @@
-// What a model will take on the GPU before anything is loaded: weights in their device formats, cache for the
-// context asked, scratch. `inspect` prints it; loading refuses with figures when the device cannot hold it.
+// The memory of a model on the GPU before anything is loaded: weights in their device formats, cache for the given
+// context, scratch. `inspect` prints it; loading refuses with figures when the device cannot hold it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace doppler::model {
 
-// What the weights would take if the matrices were quantised anew.
+// The size of the weights if the matrices were quantised anew.
 struct QuantisedSize {
   const char* type;  // as `doppler convert --quantize` takes it
   uint64_t weight_bytes;
@@ -34,7 +34,7 @@ struct MemoryEstimate {
   uint64_t cache_bytes = 0;
   uint64_t ring_bytes = 0;  // of cache_bytes: of layers that keep ring_len positions, whatever the context
   uint32_t ring_len = 0;
-  // Of the keys, or the values, of the largest layer: one binding. Of a cache in q8_0 as copied to f16.
+  // The keys, or the values, of the largest layer: one binding. A cache in q8_0 counts as its copy in f16.
   uint64_t cache_buffer_bytes = 0;
   uint64_t state_bytes = 0;    // of layers with a recurrent state, checkpoints too
   uint64_t scratch_bytes = 0;  // estimate: activations of one prefill chunk, logits, copied_bytes
@@ -49,8 +49,8 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats
                                formats::LayoutPolicy layout, CacheLengths lengths, uint32_t chunk,
                                kernels::CacheFormat cache_format);
 
-// The estimate becomes that of a load whose embeddings of each layer stay on the host: of their table so many rows lie on
-// the device (model/host_table.h). exact: LayoutPolicy's.
+// The estimate becomes that of a load whose embeddings of each layer stay on the host: so many rows of their table lie
+// on the device (model/host_table.h). exact: LayoutPolicy's.
 void keep_layer_table_on_host(MemoryEstimate& estimate, const formats::ModelConfig& config,
                               const formats::Checkpoint& checkpoint, bool exact, uint32_t rows);
 

@@ -1,4 +1,4 @@
-// What is said where a model does not fit a device.
+// Tests the sentences about a model that does not fit a device.
 #include <gtest/gtest.h>
 
 #include "formats/synth/synthetic_model.h"
@@ -95,7 +95,7 @@ std::unique_ptr<formats::Checkpoint> open(const char* shape) {
       formats::synthetic_file_set(formats::must(formats::SyntheticModel::make(shape))))));
 }
 
-// What is left behind the weights is shared by checkpoints of states, an eighth at most, and the pool.
+// Checkpoints of states, at most an eighth, and the pool share the memory that the weights leave.
 TEST(LoadEstimate, CheckpointsOfStatesLeaveRoomForThePool) {
   const auto checkpoint = open("qwen3.5-0.8b:q4_k_m");
   const formats::ModelConfig config = formats::must(formats::read_config(*checkpoint));
@@ -132,7 +132,7 @@ TEST(LoadEstimate, APoolOfMoreTokensThanAreCountedIsRefusedByItsNumber) {
       "A cache of 4294967295 tokens was asked for; allowed is up to 4294967280, in whole blocks of 16.");
 }
 
-// Of E2B's shape the table is almost half of the weights: where it has no room it stays on the host.
+// In E2B's shape the table is almost half of the weights: without room for it, it stays on the host.
 TEST(LoadEstimate, EmbeddingsOfEachLayerStayOnTheHostWhereTheDeviceHasNoRoom) {
   const auto checkpoint = open("gemma-4-e2b:q4_k_m");
   gpu::Caps caps;
@@ -153,7 +153,7 @@ TEST(LoadEstimate, EmbeddingsOfEachLayerStayOnTheHostWhereTheDeviceHasNoRoom) {
   EXPECT_NE(refused.error().sentence().find("the model has none"), std::string::npos);
 }
 
-// Of 600 MiB of rings none is saved by a shorter context.
+// A shorter context saves none of 600 MiB of rings.
 TEST(MemoryEstimate, WhatRingsTakeDoesNotGrowWithTheContext) {
   constexpr uint64_t kMiB = 1 << 20;
   gpu::Caps caps;

@@ -1,5 +1,5 @@
-// Weights of the layer behind the last one, by TensorId and number of the layer, from every format: what reaches the GPU is what
-// the folder's tensors say.
+// Weights of the layer after the last one, by TensorId and number of the layer, from every format: the weights on the
+// GPU are those of the folder's tensors.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -29,7 +29,7 @@ std::unique_ptr<formats::Checkpoint> open(const std::string& path) {
   return must(formats::run_now(formats::open_checkpoint(must(formats::open_file_set(path)))));
 }
 
-// Rows of matrices, one behind another, in f32; norms as the maths has them.
+// Rows of matrices, one after another, in f32; norms as the maths has them.
 using Floats = std::vector<float>;
 
 Floats in(const formats::Checkpoint& model, const std::string& name) {

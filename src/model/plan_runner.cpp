@@ -1,4 +1,4 @@
-// Which plan is replayed for what, and the runners that replay them. Loading and recording: plan_runner_load.cpp.
+// The choice of the plan to replay, and the runners that replay plans. Loading and recording: plan_runner_load.cpp.
 #include "model/plan_runner.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ bool PlanRunner::has_narrow_plans() const {
   return options_.policy.name != "exact" && device_.caps().type != gpu::AdapterType::kCpu;
 }
 
-// Of several rows of one sequence, the largest first.
+// The classes for several rows of one sequence, the largest first.
 std::vector<PlanRunner::RowClass> PlanRunner::row_classes() const {
   constexpr uint32_t kSkinny = kernels::kMaxSkinnyRows, kNarrow = kernels::kMaxNarrowRows;
   std::vector<RowClass> classes = {{"prefill", options_.chunk}};

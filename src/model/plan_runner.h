@@ -53,7 +53,7 @@ struct RunnerOptions {
   uint32_t tickets = 0;     // that may be outstanding, 2 to kMaxTickets; 0: kTickets
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
   bool rings = true;        // layers with a window keep no more than that asks for, where plans have rings
-  // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of those of one sequence. 0: those of one.
+  // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of plans for one sequence. 0: plans for one.
   uint32_t max_sequences = 0;
   uint32_t block_len = 0;    // positions of a block of the cache; 0: kDefaultBlockLen
   uint32_t pool_tokens = 0;  // positions of all blocks; 0: ctx_len for each slot, or what fits the device
@@ -81,10 +81,11 @@ inline constexpr uint32_t kMaxTickets = 64;
 // stage: "weights" (bytes), "kernels" (pipelines). Returns false to stop.
 using LoadProgress = std::function<bool(const char* stage, uint64_t done, uint64_t total)>;
 
-// What loading took. Weights stream while pipelines compile, so the two overlap.
+// The costs of a load. Weights stream while pipelines compile, so the two overlap.
 struct LoadTimes {
-  double weights_seconds = 0;    // from the first byte to the last that was handed to the device
-  double copy_seconds = 0;       // of them the host read files (or their mapping) and filled staging memory
+  double weights_seconds = 0;  // from the first byte to the last that was handed to the device
+  double copy_seconds =
+      0;  // the part in which the host read files (or their mapping) and filled staging memory
   double pipelines_seconds = 0;  // of compiling
   double seconds = 0;            // all of PlanRunner::load
   StreamedBytes bytes;           // of the files, by who laid them out
@@ -129,7 +130,7 @@ class PlanRunner {
   const MemoryEstimate& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
   const graph::Graph& graph() const { return graph_; }
-  // What the rules of lowering did, a report a plan.
+  // The work of the rules of lowering, a report a plan.
   const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
   // Buffers, bind groups and pipelines of plans that generations asked for behind the load.
@@ -216,7 +217,7 @@ class PlanRunner {
   };
   bool has_narrow_plans() const;
   std::vector<RowClass> row_classes() const;
-  // "prefill.greedy", or "narrow.greedy" or "skinny.greedy" where there are so few rows.
+  // "prefill.greedy", or "narrow.greedy" or "skinny.greedy" if there are so few rows.
   const gpu::Plan& plan_of_rows(std::string_view kind, uint32_t rows) const;
 
   // Views of the shared buffers, valid while recording.

@@ -64,7 +64,7 @@ Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx) {
   return kernels::record(ctx, kernels::DraftBegin{.token = views_.token, .drafts = views_.drafts});
 }
 
-// Behind a chunk: the layer fills its cache, and behind a prompt it drafts.
+// After a chunk: the layer fills its cache, and after a prompt it drafts.
 Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& lowering,
                                      const PlanRow& row) {
   const bool samples = row.logits_rows == lowering::LogitsRows::kLast;

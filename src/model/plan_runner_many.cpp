@@ -28,7 +28,7 @@ std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequenc
   return classes;
 }
 
-// Those that have a plan for short contexts besides. What is added up in which order depends on it, hence not in the exact lane.
+// Classes that have a plan for short contexts besides. It changes the order of additions, so the exact lane has none.
 std::vector<uint32_t> short_classes_of(const RunnerOptions& options, const gpu::Caps& caps,
                                        const formats::ModelConfig& config) {
   if (options.policy.name == "exact" || options.ctx_len <= kernels::kShortKeysOfRows) return {};
@@ -41,8 +41,8 @@ std::vector<uint32_t> short_classes_of(const RunnerOptions& options, const gpu::
   return classes;
 }
 
-// Rows that plans with pieces are made for: those of a chunk beside all slots, and as many as products of few rows take, where
-// that leaves rows beside the slots.
+// Rows that plans with pieces are made for: those of a chunk beside all slots, and as many as products of few rows
+// take, if that leaves rows beside the slots.
 std::vector<uint32_t> piece_classes_of(const kernels::StepTables& tables) {
   constexpr uint32_t kFew = kernels::kMaxNarrowRows;
   if (tables.sequences >= kFew || kFew >= tables.rows) return {tables.rows};

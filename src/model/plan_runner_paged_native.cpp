@@ -1,4 +1,4 @@
-// What PlanRunner makes where experts are paged. Read next: expert_pager.h, paged_sequence.h.
+// The parts that PlanRunner makes if experts are paged. Read next: expert_pager.h, paged_sequence.h.
 #include "base/log.h"
 #include "model/paged_sequence.h"
 #include "model/plan_runner.h"

@@ -1,4 +1,5 @@
-// A browser keeps all weights in GPU memory: no mapped file gives them again. Nothing here but the first two is ever called.
+// A browser keeps all weights in GPU memory: no mapped file gives them again. Nothing here but the first two is ever
+// called.
 #include "model/plan_runner.h"
 #include "model/weight_loader.h"
 

@@ -1,6 +1,7 @@
-// PlanRunner and the lane persistent (kernels/persistent): how many workgroups could be co-resident is counted before the
-// plans are recorded; the kernel itself confirms that or says how many do, and then they are recorded again. Every ticket brings the word that says whether a wait was
-// in vain. Where one of these fails the chain is used from then on, which is told once by name.
+// PlanRunner and the lane persistent (kernels/persistent). It counts how many workgroups could be co-resident before
+// the plans are recorded. The kernel itself confirms that or says how many do, and then they are recorded again. Every
+// ticket brings the word that says whether a wait was in vain. If one of these checks fails, the chain is used from
+// then on, and one message says so by name.
 #include <algorithm>
 #include <cstring>
 
@@ -53,8 +54,8 @@ void PlanRunner::refuse_persistent(const std::string& reason) {
   }
 }
 
-// Runs a decode plan with the kernel only counting its workgroups; 0 where the plan does not have it. What the plan's other
-// dispatches write is written again by the first prefill.
+// Runs a decode plan with the kernel only counting its workgroups; 0 if the plan does not have it. The first prefill
+// writes again what the plan's other dispatches write.
 Task<Result<uint32_t>> PlanRunner::count_persistent(const gpu::Plan& counted) {
   const auto set_mode = [&](uint32_t mode) {  // and forget what was counted before
     uint32_t words[kernels::kExchangeCountingWords] = {};
@@ -70,7 +71,7 @@ Task<Result<uint32_t>> PlanRunner::count_persistent(const gpu::Plan& counted) {
   co_return first_word(bytes);
 }
 
-// Of the plans that have the kernel the least.
+// The least count over the plans that have the kernel.
 Task<Result<uint32_t>> PlanRunner::count_persistent() {
   uint32_t least = persistent_.groups;
   for (const char* name : {"decode.short.greedy", "decode.long.greedy"}) {

@@ -1,5 +1,6 @@
-// WebAssembly has no lane persistent: its kernel and what surrounds it are 21 KB of the module with gzip, and workgroups that
-// wait for one another can stop a browser's GPU process. Who asks for it is told. Of the rest nothing is ever called.
+// WebAssembly has no lane persistent: its kernel and the code around it are 21 KB of the module with gzip, and
+// workgroups that wait for one another can stop a browser's GPU process. A user who asks for it gets a message. The
+// other functions are never called.
 #include "base/log.h"
 #include "model/plan_runner.h"
 

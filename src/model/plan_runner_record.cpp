@@ -22,7 +22,7 @@ kernels::Context PlanRunner::context_of(gpu::PlanBuilder& builder, const PlanRow
                        .op_label = {},
                        .tables = tables_,
                        .drafts = drafts_};
-  // What a sequence gets must not depend on its company: the same products in all plans, the same attention of pieces.
+  // A sequence's tokens must not depend on its company: the same products in all plans, the same attention of pieces.
   if (has_many() && options_.policy.name == "exact") ctx.least_rows = kernels::kMaxNarrowRows + 1;
   return ctx;
 }

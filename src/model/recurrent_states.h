@@ -1,7 +1,7 @@
-// The states of the layers that remember by one (kernels/recurrent), and where they stand. A state cannot be cut: a text is
-// continued from where the states stand, from a checkpoint, or from its beginning, where kernels take a state for zero.
-// Checkpoints are copies on the device. Of one sequence they are made here, behind prompts; of many, where a slot stands and
-// which checkpoint is whose is the scheduler's to know (SequenceRunner::save_states).
+// The states of the layers that remember by one (kernels/recurrent), and their positions. A state cannot be cut: a text
+// is continued from the states' position, from a checkpoint, or from its beginning, where kernels take a state for
+// zero. Checkpoints are copies on the device. For one sequence they are made here, after prompts. For many, the
+// scheduler knows each slot's position and the owner of each checkpoint (SequenceRunner::save_states).
 #pragma once
 
 #include <memory>
@@ -21,36 +21,37 @@ struct StateShape {
   uint64_t bytes() const { return (conv + scan) * sizeof(float); }
 };
 StateShape state_shape(const formats::ModelConfig& config, uint32_t layer);
-// Of all layers of one sequence.
+// The bytes of all layers' states of one sequence.
 uint64_t state_bytes(const formats::ModelConfig& config);
-// States of one sequence that are there at a time: one, or where the model drafts one behind each row of a drafting step.
+// States of one sequence that are there at a time: one, or, if the model drafts, one after each row of a drafting step.
 uint32_t kept_rows(const formats::ModelConfig& config);
 
-inline constexpr uint32_t kCheckpoints = 2;  // of one sequence: behind the last two chunks of prompts
+inline constexpr uint32_t kCheckpoints = 2;  // of one sequence: after the last two chunks of prompts
 
 class RecurrentStates {
  public:
-  // slots: sequences; of a model that drafts one. checkpoints: of all of them; of one sequence kCheckpoints, or 0 where its
-  // texts do not go back.
+  // slots: sequences, one if the model drafts. checkpoints: for all sequences together; a single sequence has
+  // kCheckpoints, or 0 if its texts do not go back.
   Task<Result<void>> make(gpu::Device& device, gpu::PlanBuilder& builder, const formats::ModelConfig& config,
                           uint32_t slots, uint32_t checkpoints);
   bool empty() const { return live_.empty(); }
   const std::vector<lowering::StateView>& views() const { return views_; }  // by layer
   uint64_t bytes() const { return bytes_; }                                 // checkpoints too
 
-  // Of many sequences: the states of a slot into a checkpoint, and back.
+  // For many sequences: the states of a slot into a checkpoint, and back.
   Result<void> save_slot(gpu::Device& device, uint32_t slot, uint32_t checkpoint);
   Result<void> load_slot(gpu::Device& device, uint32_t checkpoint, uint32_t slot);
 
-  // Of one sequence, from here on. The largest position, at most `count`, from which the text can be continued. Between generations.
+  // For one sequence, from here on. The largest position, at most `count`, from which the text can be continued.
+  // Between generations.
   uint32_t continues_from(uint32_t count) const;
-  // Brings the states to `pos`, one of continues_from()'s, and forgets checkpoints behind it.
+  // Brings the states to `pos`, one of continues_from()'s, and forgets later checkpoints.
   Result<void> begin(gpu::Device& device, uint32_t pos);
-  // A chunk of a prompt was queued: a checkpoint stands behind it.
+  // A chunk of a prompt was queued: a checkpoint follows it.
   Result<void> note_rows(gpu::Device& device, uint32_t rows);
   // Tokens came back. Each but a prompt's first stands for a row that was fed.
   void note_tokens(std::span<const uint32_t> tokens);
-  // Of a drafting step that moved on: the row whose states hold (StepState::kept_row). Before note_tokens().
+  // For a drafting step that moved on: the row whose states hold (StepState::kept_row). Before note_tokens().
   void note_kept_row(uint32_t row) { kept_row_ = row; }
   // Between generations.
   uint32_t kept_row() const { return kept_row_; }
@@ -58,7 +59,7 @@ class RecurrentStates {
   // The states at `pos`, one of continues_from()'s, and back.
   Task<Result<std::vector<uint8_t>>> save(gpu::Device& device, uint32_t pos) const;
   Task<Result<void>> restore(gpu::Device& device, uint32_t pos, std::span<const uint8_t> bytes);
-  // Of what save() gives.
+  // The size of save()'s result.
   uint64_t saved_bytes() const;
 
  private:
@@ -75,7 +76,7 @@ class RecurrentStates {
   std::vector<uint64_t> sizes_;        // bytes of a row of each buffer
   Rows live_;                          // a row a slot, or a row of a drafting step
   Rows kept_;                          // a row a checkpoint
-  std::vector<uint32_t> checkpoints_;  // position of each, of one sequence; 0: nothing is there
+  std::vector<uint32_t> checkpoints_;  // position of each, of one sequence; 0: no states are there
   std::vector<lowering::StateView> views_;
   uint64_t bytes_ = 0;
   uint32_t next_checkpoint_ = 0;

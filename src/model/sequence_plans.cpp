@@ -113,7 +113,7 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   return {};
 }
 
-// What the slot's next choice, a token that will stand at position `end`, depends on of the text before.
+// The part of the text before that the slot's next choice, a token that will stand at position `end`, depends on.
 Result<void> SequencePlans::write_past(uint32_t slot, uint32_t end) {
   const PastTokens past = past_tokens(slots_[slot].settings, slots_[slot].recent, end, vocab_size_);
   if (choices_.more()) {
@@ -288,7 +288,8 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
   }
   if (!tokens.empty()) DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kWord, bytes_of(tokens)));
   if (buffers_.table) {
-    // Whoever has stopped is not asked for again, since its tokens were collected: rows are those of kernels/step/arrange.h.
+    // A slot that has stopped does not decode again, since its tokens were collected: rows are those of
+    // kernels/step/arrange.h.
     std::vector<uint32_t> all;
     for (const uint32_t slot : decoding) all.push_back(slots_[slot].last);
     all.insert(all.end(), tokens.begin(), tokens.end());
@@ -303,7 +304,7 @@ bool SequencePlans::all_greedy(std::span<const uint32_t> decoding, std::span<con
          std::ranges::all_of(pieces, [&](const Piece& p) { return !p.sample || is_greedy(p.slot); });
 }
 
-// What at least one row that chooses a token asks for.
+// The parts that at least one row that chooses a token asks for.
 SamplerParts SequencePlans::parts_of_step(std::span<const uint32_t> decoding,
                                           std::span<const Piece> pieces) const {
   SamplerParts parts;

@@ -22,7 +22,7 @@ namespace doppler::model {
 struct SequenceBuffers {
   gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
               *recent = nullptr, *ring = nullptr;
-  HostTable* table = nullptr;      // of which each step needs its tokens' rows
+  HostTable* table = nullptr;      // each step needs its tokens' rows of this
   gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   RecurrentStates* states = nullptr;  // of models that have them
@@ -43,10 +43,10 @@ inline constexpr uint32_t kMostSteps = 64;
 
 class SequencePlans final : public SequenceRunner {
  public:
-  // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample". `piece_classes`:
-  // likewise for steps with pieces, "many.pieces.<rows>" and its endings. Where `plans` has "many.<rows>.short.greedy" and
-  // ".sample" too, those are for up to kernels::kShortKeysOfRows keys. `choices`: what some generations ask for, which `add`
-  // makes.
+  // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample".
+  // `piece_classes`: likewise for steps with pieces, "many.pieces.<rows>" and its endings. If `plans` has
+  // "many.<rows>.short.greedy" and ".sample" too, those are for up to kernels::kShortKeysOfRows keys. `choices`: the
+  // features that only some generations ask for, which `add` makes.
   SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables, uint32_t ctx_len,
                 uint32_t block_count, uint32_t vocab_size, uint32_t tickets, std::vector<uint32_t> classes,
                 std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans,

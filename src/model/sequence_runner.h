@@ -25,7 +25,7 @@ struct Piece {
   uint32_t pos = 0;  // of its first token; positions before it are in the slot's blocks
   std::span<const uint32_t> tokens;
   bool sample = false;                // the prompt ends here: its last row chooses the slot's first token
-  std::optional<uint32_t> next = {};  // the token behind them, where it is known
+  std::optional<uint32_t> next = {};  // the token after them, if it is known
 };
 
 // Decode steps of one ticket, each feeding the token of the one before: so many submits of so many steps.
@@ -67,11 +67,11 @@ class SequenceRunner {
   virtual uint32_t checkpoint_count() const { return 0; }
 
   // A runner of one slot may hold keys and values of its text as they come. Its one block is as long as the context,
-  // and a generation begins behind any position that continues_from() gives: the largest, at most `count`, behind
-  // which the text that is held can be gone on with. Asked while nothing is queued.
+  // and a generation begins after any position that continues_from() gives. This is the largest position, at most
+  // `count`, after which the text can go on. Call it while no step is queued.
   virtual bool holds_text() const { return false; }
   virtual uint32_t continues_from(uint32_t count) const { return count; }
-  // What is held of positions [0, count), `count` one of continues_from()'s, for saving a session, and back. Layout:
+  // Saves the state of positions [0, count), `count` one of continues_from()'s, for a session, and restores it. Layout:
   // the runner's own.
   virtual Task<Result<std::vector<uint8_t>>> save(uint32_t) { co_return std::vector<uint8_t>(); }
   virtual Task<Result<void>> restore(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
@@ -86,8 +86,8 @@ class SequenceRunner {
   virtual std::shared_ptr<const AdapterMix> first_adapters() const { return nullptr; }
   // Error: what a generation may not be here; begin() would refuse it.
   virtual Result<void> check(const GenerationSettings& settings) const = 0;
-  // Whether the plans and adapters that a generation needs are there; or else prepare() brings them, beside the steps of
-  // others, once can_prepare(): before that other generations must end. Before begin(), one at a time.
+  // Whether the plans and adapters that a generation needs are there; or else prepare() brings them, beside the steps
+  // of others, once can_prepare(): before that other generations must end. Before begin(), one at a time.
   virtual bool is_prepared(const GenerationSettings&) const { return true; }
   virtual bool can_prepare(const GenerationSettings&) const { return true; }
   virtual Task<Result<void>> prepare(const GenerationSettings&) { co_return Result<void>(); }
@@ -107,7 +107,7 @@ class SequenceRunner {
   virtual Result<void> map_window(uint32_t, uint32_t, std::span<const uint32_t>) { return {}; }
   virtual Result<void> copy_window_block(uint32_t, uint32_t) { return {}; }
 
-  // The slot's states, behind all that was queued of it, into a checkpoint, and a checkpoint into a slot, before
+  // Copies the slot's states, after all its queued steps, into a checkpoint, and a checkpoint into a slot, before
   // begin().
   virtual Result<void> save_states(uint32_t, uint32_t) { return {}; }
   virtual Result<void> load_states(uint32_t, uint32_t) { return {}; }
@@ -118,13 +118,14 @@ class SequenceRunner {
 
   // One step: the slots of `decoding` (each has chosen a token before) and the pieces, of other slots, together.
   virtual Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) = 0;
-  // Up to so many steps of decoding slots alone; the ticket's count says how many entries. A slot that stops (stop
+  // Up to so many steps of only decoding slots; the ticket's count says how many entries. A slot that stops (stop
   // token, token limit, context full) leaves the steps that follow by itself.
   virtual Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) = 0;
   // [ticket.count, max_sequences()]: the token that each slot chose in each step, or kNoToken. Every ticket is
   // collected, once and in order, also one of a step in which no slot chooses (count 0).
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
-  // Of a ticket that has them, once, behind tokens(): an entry a token, those of slots that ask for none mean nothing.
+  // The log-probabilities of a ticket that has them, once, after tokens(): an entry a token; those of slots that ask
+  // for none mean nothing.
   virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
 
   // A block's keys and values, all layers of the first pool, for the host's cache. Layout: the runner's own. Once
@@ -134,7 +135,8 @@ class SequenceRunner {
   virtual Task<Result<void>> write_block(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
 };
 
-// Of `sequences` slots whose next rows see windows, and a step's rows of all of them; each end is inside a block.
+// The need of `sequences` slots whose next rows see windows, and of a step's rows of all slots; each end is inside a
+// block.
 struct WindowNeed {
   uint32_t window = 0, block_len = 0, sequences = 0;
   uint32_t rows = 0, steps = 0;  // of a step with pieces; decode steps of a ticket

@@ -30,7 +30,7 @@ uint32_t rows_of(const formats::StoredTensor& matrix) {
 Result<void> check_parts(const formats::StoredTensor& matrix) {
   if (matrix.part_rows != 0 && rows_of(matrix) % matrix.part_rows == 0) return {};
   return fail(ErrorKind::kUnsupported,
-              "Tensor \"%s\" holds %u matrices in turn, %u rows each, of which %u are no multiple.",
+              "Tensor \"%s\" holds %u matrices in turn, %u rows each; %u rows are not a multiple of that.",
               matrix.name.c_str(), matrix.parts, matrix.part_rows, rows_of(matrix));
 }
 
@@ -70,7 +70,7 @@ Result<WeightFormat> WeightLoader::format_of(const formats::TensorInfo& tensor, 
   return format;
 }
 
-// Counts nothing: its user says how much of it are weights.
+// Counts no bytes: its user says how many are weights.
 Task<Result<gpu::Buffer*>> WeightLoader::make_buffer(std::string name, uint64_t bytes, bool zeroed) {
   gpu::BufferDesc desc{.name = std::move(name), .bytes = bytes, .zeroed = zeroed};
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
@@ -113,7 +113,8 @@ Task<Result<void>> WeightLoader::begin_layer(uint32_t layer) {
   co_return Result<void>();
 }
 
-// A piece is whole rows, of tile formats whole tiles, within one binding; its planes are aligned, so leave room for that.
+// A piece is whole rows, of tile formats whole tiles, within one binding; its planes are aligned, so leave room for
+// that.
 uint64_t WeightLoader::most_rows(WeightFormat format, uint32_t k) const {
   const gpu::Caps& caps = device_.caps();
   const uint64_t limit = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);

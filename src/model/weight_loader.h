@@ -1,7 +1,7 @@
-// Gives the tensors of a checkpoint GPU buffers in the layouts the kernels read (base/dtype.h). Several matrices that take
-// the same input are stacked into one weight when their formats agree. Vectors are there at once; the bytes of matrices
-// follow with stream(), so that plans can be recorded and compiled meanwhile.
-// Read next: bind_weights.h (its user), weight_stream.h (how the bytes get there).
+// Gives the tensors of a checkpoint GPU buffers in the layouts the kernels read (base/dtype.h). Several matrices that
+// take the same input are stacked into one weight when their formats agree. Vectors are there at once; the bytes of
+// matrices follow with stream(), so that plans can be recorded and compiled meanwhile. Read next: bind_weights.h (its
+// user), weight_stream.h (how the bytes get there).
 #pragma once
 
 #include <deque>
@@ -29,20 +29,21 @@ class WeightLoader {
   WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint,
                formats::LayoutPolicy layout, UploadProgress progress);
 
-  // Matrices that read the same vector, with biases where the checkpoint has them; or all of them are one tensor, in
-  // this order, where the checkpoint has them fused (tensor_names.h). All dimensions but the last are rows. stacks:
-  // neighbours that share a format become one weight; else each matrix is one. Errors name the tensor, its shape or
-  // type and what was expected.
+  // Matrices that read the same vector, with biases if the checkpoint has them. If the checkpoint has them fused, they
+  // are one tensor, in this order (tensor_names.h). All dimensions but the last are rows. stacks: neighbours that share
+  // a format become one weight; else each matrix is one. Errors name the tensor, its shape or type and the expected
+  // one.
   Task<Result<Projection>> projection(std::vector<formats::StoredTensor> matrices, bool stacks = true);
   struct ExpertUse {
     uint32_t n_used = 0;  // experts a row
     bool stacks = true;
-    // 0: all experts are loaded. Else there is room for so many, and nothing is loaded: paged() says what goes there.
+    // 0: all experts are loaded. Otherwise there is room for so many, and no expert is loaded: paged() says what goes
+    // there.
     uint32_t slots = 0;
     uint32_t tag = 0;  // PagedWeight::tag
   };
-  // Matrices of experts, [experts, n, k] each, that read the same vector. Those of one number format become one weight where
-  // a binding holds both, else each is one, in pieces of whole experts.
+  // Matrices of experts, [experts, n, k] each, that read the same vector. Those of one number format become one weight
+  // if a binding holds both, else each is one, in pieces of whole experts.
   Task<Result<Projection>> experts(std::vector<formats::StoredTensor> matrices, ExpertUse use);
   std::vector<PagedWeight> take_paged() { return std::move(paged_); }
   Task<Result<kernels::Weight>> matrix(formats::StoredTensor matrix);
@@ -56,13 +57,13 @@ class WeightLoader {
   // Values computed by the host (rope table).
   Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);
 
-  // From here on vectors and values lie beside one another in one buffer, as far as these bytes reach, and so do the
-  // projections that follow begin_layer(), in as few buffers as hold whole layers and have at most `most_bytes`: for
-  // kernels that read many of them (kernels/persistent).
+  // From here on vectors and values lie beside one another in one buffer, as far as these bytes reach. The projections
+  // that follow begin_layer() lie together too, in as few buffers as hold whole layers and have at most `most_bytes`.
+  // This is for kernels that read many weights (kernels/persistent).
   Task<Result<void>> place_together(TogetherBytes bytes, uint64_t most_bytes);
   Task<Result<void>> begin_layer(uint32_t layer);
 
-  // Brings the bytes, once everything was asked for: prepare(), then run().
+  // Brings the bytes, once all requests were made: prepare(), then run().
   WeightStream& stream() { return stream_; }
   std::deque<gpu::Buffer> take_buffers() { return std::move(buffers_); }
   uint64_t weight_bytes() const { return weight_bytes_; }  // on the GPU
@@ -74,12 +75,12 @@ class WeightLoader {
     uint64_t first;
     uint32_t rows;
   };
-  // Where a piece goes: a buffer in buffers_, and the byte of it where the piece begins.
+  // The place of a piece: a buffer in buffers_, and the byte at which the piece begins.
   struct Place {
     const gpu::Buffer* buffer = nullptr;
     uint64_t offset = 0, bytes = 0;
   };
-  // A buffer that several places share: what is left of it.
+  // A buffer that several places share, and its free rest.
   struct Together {
     const gpu::Buffer* buffer = nullptr;
     uint64_t used = 0, bytes = 0;
@@ -91,7 +92,7 @@ class WeightLoader {
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
   Result<WeightFormat> run_format(const formats::TensorInfo& tensor, uint32_t n, uint32_t k) const;
   Task<Result<kernels::TensorView>> floats(std::string name, std::vector<float> numbers);
-  // places: nothing is streamed, they are kept there.
+  // places: the places are kept there and no bytes are streamed.
   Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
                                               std::vector<Source> sources, uint32_t k, Together& together,
                                               uint32_t rows_at_once = 1,
@@ -109,7 +110,7 @@ class WeightLoader {
   formats::LayoutPolicy layout_;
   WeightStream stream_;
   uint64_t weight_bytes_ = 0;
-  std::deque<gpu::Buffer> buffers_;               // stay where they are: stream_ points at them
+  std::deque<gpu::Buffer> buffers_;               // never moved: stream_ points at them
   Together weights_together_, vectors_together_;  // of no bytes: everything has a buffer of its own
   std::vector<PagedWeight> paged_;
   std::unique_ptr<HostTable> host_table_;

@@ -8,7 +8,7 @@
 namespace doppler::model {
 namespace {
 
-// Of the file's bytes at a time, and how many such buffers: while the GPU repacks one, the next is filled.
+// The file's bytes in one buffer, and the number of such buffers: while the GPU repacks one, the next is filled.
 constexpr uint64_t kStagingBytes = 16ull << 20;
 constexpr size_t kStagingBuffers = 3;
 constexpr size_t kReadAhead = 2;  // chunks that the system is told of before they are needed

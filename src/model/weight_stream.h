@@ -1,7 +1,7 @@
-// The bytes of weights on their way to the GPU: from the mapped file, or the host's stream, into a staging buffer as
-// they are, and from there by a kernel to the layout that the kernels read (kernels/repack). What lies in the file as
-// the GPU wants it goes straight to its place. Only row layouts that differ from the file (gpu.md, Loading) are still
-// rearranged by the host, which load reports name.
+// The bytes of weights on their way to the GPU: from the mapped file, or the host's stream, they come unchanged into a
+// staging buffer, and from there by a kernel to the layout that the kernels read (kernels/repack). Bytes that lie in
+// the file as the GPU wants them go straight to their place. The host still rearranges only row layouts that differ
+// from the file (gpu.md, Loading); load reports name this.
 // Read next: weight_loader.h, which decides what goes where.
 #pragma once
 
@@ -39,7 +39,7 @@ class WeightStream {
   };
   // A range of a buffer, whole bindings from `offset` on, and all rows that it will hold.
   struct Piece {
-    const gpu::Buffer* buffer = nullptr;  // stays where it is until run() is done
+    const gpu::Buffer* buffer = nullptr;  // not moved until run() is done
     uint64_t offset = 0;
     WeightFormat format{};
     uint64_t rows = 0;

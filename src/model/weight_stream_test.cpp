@@ -66,7 +66,7 @@ class WeightStreamTest : public testing::TestWithParam<bool> {
     const auto done = wait(loader.stream().run());
     ASSERT_TRUE(done) << done.error().message();
   }
-  // The buffer, from `offset` on, against the host's repacking of these rows, one behind the other.
+  // The buffer, from `offset` on, against the host's repacking of these rows, one part after the other.
   void expect(const gpu::Buffer& buffer, WeightFormat format, uint32_t k, std::vector<Rows> parts,
               uint64_t offset = 0) {
     uint64_t rows = 0;

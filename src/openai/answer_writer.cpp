@@ -8,7 +8,7 @@
 namespace doppler::openai {
 namespace {
 
-// Both of OpenAI's old APIs: chunks of one shape, of which the last may have the usage, and "[DONE]".
+// Both of OpenAI's old APIs: chunks of one shape (the last may have the usage) and "[DONE]".
 class ChunkWriter : public AnswerWriter {
  public:
   explicit ChunkWriter(const Told& told) : told_(told) {}

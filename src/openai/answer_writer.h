@@ -1,6 +1,6 @@
-// An answer on its way to a client: events of a generation in, bytes of an API's stream or its whole body out. One class
-// an API; OpenAI's two old ones are here, the others in src/server/apis.
-// Read next: formats/output_parser.h (the events).
+// An answer on its way to a client: events of a generation in, bytes of an API's stream or its whole body out. One
+// class an API; OpenAI's two old ones are here, the others in src/server/apis. Read next: formats/output_parser.h (the
+// events).
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct ToolCall {
   std::string id, name, arguments;  // arguments: JSON text
 };
 
-// What a choice came to.
+// The result of a choice.
 struct ChoiceAnswer {
   std::string text, reasoning;
   std::vector<ToolCall> calls;
   StopReason stop = StopReason::kEndOfText;
-  std::vector<ToldToken> tokens;  // so far, where log-probabilities were asked for
+  std::vector<ToldToken> tokens;  // so far, if log-probabilities were requested
   Timings timings;                // so far
 
   void add(const AnswerEvent& event);
 };
 
-// What is known before the first token.
+// The facts that are known before the first token.
 struct AnswerHead {
   std::string id;  // unique among answers, without the API's prefix
   std::string model;
@@ -63,7 +63,7 @@ class AnswerWriter {
   virtual Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& choices,
                      const Usage& usage) = 0;
 
-  // The answer is told, or its client left: an API that keeps answers keeps it now.
+  // The answer is complete, or its client left: an API that keeps answers keeps it now.
   virtual void keep(const AnswerHead&, const std::vector<ChoiceAnswer>&, const Usage&) {}
 };
 
@@ -73,7 +73,7 @@ std::unique_ptr<AnswerWriter> make_completion_writer(const Told& told);
 // {"error": {"message", "type", "param", "code"}}
 Json error_body(const Error& error);
 Json error_body(const std::string& message, const char* type, const char* code = nullptr);
-// What HTTP calls such an error: 400, 500, 503.
+// HTTP's status for such an error: 400, 500, 503.
 int error_status(const Error& error);
 
 // A new id of a tool call. Nine letters and digits: some templates take no others.

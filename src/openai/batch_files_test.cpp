@@ -102,7 +102,7 @@ TEST_F(BatchFiles, WhatIsWrittenIsNotDoneAgain) {
   }
   // The first "a" was under way when the run ended; the second has its error.
   EXPECT_EQ(claims({"a", "b", "c", nullptr, "a", nullptr, "b"}), "nddddn2");
-  // Ids count, not places; where a line has none, its place does.
+  // Ids count, not places; if a line has no id, its place counts.
   EXPECT_EQ(claims({"x", "c", "b"}), "ndd");
 }
 

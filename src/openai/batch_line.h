@@ -1,5 +1,5 @@
-// One line of OpenAI's batch files: a request in, its answer or its error out. A line out ends with a line feed, its last
-// byte, so that a line without one was torn.
+// One line of OpenAI's batch files: a request in, its answer or its error out. A line out ends with a line feed, its
+// last byte, so that a line without one was torn.
 //   in:  {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {...}}
 //        {"custom_id": "a", "body": {...}}   (with "messages" a chat, otherwise a completion)
 //   out: {"id": "batch_req_7", "custom_id": "a", "response": {"status_code", "request_id", "body"}, "error": null}
@@ -36,14 +36,14 @@ std::string error_line(uint64_t number, const std::optional<std::string>& custom
                        const std::string& message);
 std::string error_line(const BatchLine& line, const Error& error);
 
-// What a line that was written says of its request.
+// The facts that a written line states about its request.
 struct WrittenLine {
   uint64_t number = 0;
   std::optional<std::string> custom_id;
   std::string error_code;  // empty: it has an answer
 };
 Result<WrittenLine> parse_written_line(std::string_view text);
-// Whether `torn` may be the beginning of such a line.
+// True if `torn` may be the beginning of such a line.
 bool may_begin_line(std::string_view torn);
 
 }  // namespace doppler::openai

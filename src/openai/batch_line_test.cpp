@@ -1,4 +1,5 @@
-// Lines of batch files: what a line must have, that hostile ones give one sentence, and that what is written is read back.
+// Lines of batch files: what a line must have, that hostile ones give one sentence, and that what is written is read
+// back.
 #include "openai/batch_line.h"
 
 #include <gtest/gtest.h>

@@ -48,10 +48,9 @@ Result<void> BatchOutput::read_earlier() {
     if (!line) return {};
     const auto written = line->is_whole ? parse_written_line(line->text) : WrittenLine{};
     if (!written || (!line->is_whole && !may_begin_line(line->text))) {
-      return fail(
-          ErrorKind::kInvalidInput,
-          "Line %llu of %s is no answer of a batch, so that nothing is added to that file; name a new one.",
-          static_cast<unsigned long long>(line->number), path_.c_str());
+      return fail(ErrorKind::kInvalidInput,
+                  "Line %llu of %s is no answer of a batch, so that file is left unchanged; name a new one.",
+                  static_cast<unsigned long long>(line->number), path_.c_str());
     }
     if (!line->is_whole) {
       if (::ftruncate(file_, static_cast<off_t>(line->begin)) == 0) return {};

@@ -1,5 +1,6 @@
-// The file that a batch's answers go to, and what it knows of earlier runs: which lines have an answer or an error there
-// already. Lines are appended whole, each by one write; a line that a kill has torn is cut off when the file is opened.
+// The file that a batch's answers go to, and what it knows of earlier runs: which lines have an answer or an error
+// there already. Lines are appended whole, each by one write; a line that a kill has torn is cut off when the file is
+// opened.
 #pragma once
 
 #include <array>
@@ -17,21 +18,21 @@ namespace doppler::openai {
 
 class BatchOutput {
  public:
-  // Makes the file, or reads the one that is there. One program writes to it at a time. Errors: a file that another
-  // program writes to, or that holds anything but a batch's answers; it is then left as it is.
+  // Makes the file, or reads an existing one. One program writes to it at a time. Errors: a file that another program
+  // writes to, or that holds anything but a batch's answers; such a file does not change.
   static Result<BatchOutput> open(const std::string& path);
   BatchOutput(BatchOutput&& other) noexcept;
   BatchOutput& operator=(BatchOutput&&) = delete;
   ~BatchOutput();
 
-  // What there is to do for a line of the input, asked once for each line and in their order.
+  // The state of a line of the input; claim() is called once for each line and in their order.
   enum class Claim : uint8_t {
     kNew,
     kDone,       // an earlier run wrote its line
     kDuplicate,  // a line before has its custom_id
   };
   Claim claim(uint64_t number, const std::optional<std::string>& custom_id);
-  // A whole line. Error: it could not be written; what was written of it is cut off by the next open().
+  // Writes a whole line. Error: it could not be written; the next open() cuts off a torn one.
   Result<void> write(std::string_view line);
   // Everything is on the disk.
   Result<void> sync();

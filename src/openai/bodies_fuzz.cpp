@@ -1,5 +1,5 @@
-// Fuzz target: bodies that a server gets, and what models write: read to a request or to one sentence; calls and reasoning
-// come out the same wherever the text was cut.
+// Fuzz target: bodies that a server gets, and answers that models write. A body becomes a request or one sentence;
+// calls and reasoning come out the same wherever the text was cut.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

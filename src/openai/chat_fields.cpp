@@ -132,7 +132,7 @@ Result<void> read_template_arguments(const Json& body, ChatFields* out) {
   const Json* arguments = find(body, "chat_template_kwargs");
   if (!arguments || arguments->is_null()) return {};
   if (!arguments->is_object()) return wrong("chat_template_kwargs", "an object", *arguments);
-  // What the request has fields for is not said twice.
+  // Arguments that the request has fields for are refused: they would be said twice.
   for (const auto& [name, value] : arguments->items()) {
     if (name == "messages" || name == "tools")
       return wrong("chat_template_kwargs", "about other variables", *arguments);

@@ -19,13 +19,13 @@ struct CompletionAnswer {
   std::string model;    // that answered
   int64_t created = 0;  // seconds since 1970
   std::span<const Generation> choices;
-  TokenText token_text = {};        // where choices have log-probabilities
+  TokenText token_text = {};        // if choices have log-probabilities
   bool token_ids = false;           // in each choice, of a model whose tokens have no text
   OutputParser::Setup parser = {};  // of a chat: what its texts are read by
   std::string forced = {};          // text before each, which the prompt had
 };
 
-// "stop" behind an end token or a stop text, "length" behind a limit.
+// "stop" after an end token or a stop text, "length" after a limit.
 const char* finish_reason(StopReason reason);
 
 // {"id", "object", "created", "model", "choices", "usage"}. The prompt counts once, however many choices there are.

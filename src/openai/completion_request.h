@@ -1,5 +1,5 @@
-// The body of a request of OpenAI's API as one of ours. What the body asks for is done or refused by name: a field that
-// would change the answer and is not known is an error; the table in completion_request.cpp says which are harmless.
+// The body of a request of OpenAI's API as one of ours. Each wish of the body is fulfilled or refused by name: an
+// unknown field that would change the answer is an error; the table in completion_request.cpp says which are harmless.
 // Read next: completion_body.h, the way back.
 #pragma once
 
@@ -21,10 +21,10 @@ inline constexpr uint32_t kMaxChoices = 8;
 
 struct CompletionRequest {
   Endpoint endpoint = Endpoint::kChatCompletions;
-  Request request;       // of the first choice; the others differ in the seed. Of a chat without a prompt
-  ChatFields chat;       // of which a chat's prompt is made (formats/chat_prompt.h)
+  Request request;       // for the first choice; the others differ in the seed. A chat's has no prompt
+  ChatFields chat;       // a chat's prompt is made from these (formats/chat_prompt.h)
   uint32_t choices = 1;  // `n`: 1 to kMaxChoices
-  std::string model;     // that the body names; whoever has one model answers with that
+  std::string model;     // that the body names; a host with one model answers with that
 };
 
 // `defaults`: what holds where the body does not say. Fields beyond OpenAI's: top_k, min_p, ignore_eos. The ranges of

@@ -22,7 +22,7 @@ constexpr Field kFields[] = {
     {"guided_regex", Shape::kRegex},     {"guided_grammar", Shape::kGrammar},
     {"guided_choice", Shape::kChoice},   {"structured_outputs", Shape::kStructured},
 };
-// Of structured_outputs.
+// The fields of structured_outputs.
 constexpr Field kParts[] = {{"json", Shape::kSchema},
                             {"regex", Shape::kRegex},
                             {"grammar", Shape::kGrammar},
@@ -129,7 +129,7 @@ std::string regex_of_choices(const Json& texts) {
   for (const Json& text : texts) {
     if (!out.empty()) out += '|';
     for (const char c : text.text()) {
-      // What means something in a regular expression is ASCII and no letter.
+      // Signs with a meaning in a regular expression are ASCII and no letters.
       const bool is_sign = static_cast<uint8_t>(c) < 0x80 && std::isalnum(static_cast<uint8_t>(c)) == 0;
       out += is_sign ? format_text("\\x{%X}", c) : std::string(1, c);
     }

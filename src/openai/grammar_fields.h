@@ -1,5 +1,5 @@
-// The fields of a body that say what an answer must be: OpenAI's response_format, and the names that other servers gave to
-// grammars (llama.cpp's grammar and json_schema, vLLM's guided_... and structured_outputs).
+// The fields of a body that say what an answer must be: OpenAI's response_format, and the names that other servers gave
+// to grammars (llama.cpp's grammar and json_schema, vLLM's guided_... and structured_outputs).
 #pragma once
 
 #include <string>

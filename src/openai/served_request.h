@@ -1,7 +1,7 @@
-// What a request to the server asks for, whichever API it came by: the others' bodies are made OpenAI bodies first
-// (src/server/apis). Unlike a batch (completion_request.h) a server ignores fields that it does not know, and names them.
-// Fields that ask for what is not here are refused by name: an answer that quietly lacks them would be worse.
-// Read next: answer_writer.h, the way back.
+// The wishes of a request to the server, whichever API it came by: the others' bodies are made OpenAI bodies first
+// (src/server/apis). Unlike a batch (completion_request.h) a server ignores fields that it does not know, and names
+// them. Fields that ask for features that are not here are refused by name: an answer that quietly lacks them would be
+// worse. Read next: answer_writer.h, the way back.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace doppler::openai {
 
 inline constexpr uint32_t kMaxPrompts = 64;
 
-// What is told beside the answer.
+// The facts that are told beside the answer.
 struct Told {
   bool usage = false;     // in a last chunk of a stream
   bool timings = false;   // in each chunk of a stream, and in a whole answer
   bool progress = false;  // while the prompt of a stream is evaluated
 };
 
-// What OpenAI's `service_tier` asks for, as Request::priority. Lines of batches have 0.
+// OpenAI's `service_tier` as Request::priority. Lines of batches have 0.
 inline constexpr int32_t kFlexTier = 2, kDefaultTier = 4, kPriorityTier = 7;
 
 struct ServedRequest {
@@ -46,8 +46,8 @@ struct ServedRequest {
   Told told;
   std::string client;                          // who asks, as the client says ("user")
   std::optional<std::vector<LoraScale>> lora;  // adapters by number; none: it does not say
-  // What the server makes of `lora` or of a model's name that is an adapter's: that name, and where the adapters are that
-  // options.adapters names.
+  // What the server makes of `lora` or of a model's name that is an adapter's: that name, and where the adapters are
+  // that options.adapters names.
   std::string adapter;
   std::vector<AdapterFile> adapter_files;
   std::vector<std::string> ignored;  // fields that are not known

@@ -1,6 +1,6 @@
-// The log-probabilities of an answer's tokens as OpenAI's APIs tell them: which a body asks for, and how each API writes
-// them. An end token is none of the answer's tokens; those of reasoning, of calls and of a stop text are.
-// Read next: answer_writer.h.
+// The log-probabilities of an answer's tokens as OpenAI's APIs tell them: which a body asks for, and how each API
+// writes them. An end token is none of the answer's tokens; those of reasoning, of calls and of a stop text are. Read
+// next: answer_writer.h.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace doppler::openai {
 
-// Of chats "logprobs": true and "top_logprobs", of completions "logprobs": their number. Errors: kInvalidInput, naming the
-// field.
+// Reads "logprobs": true and "top_logprobs" of chats, and "logprobs", a number, of completions. Errors: kInvalidInput,
+// naming the field.
 Result<void> read_logprobs(Endpoint endpoint, const Json& body, GenerateOptions* options);
 
 // A token's bytes, which may be half a character.
@@ -34,7 +34,7 @@ struct ToldToken {
 // Adds those of the generation's tokens that `out` does not have yet.
 void tell_tokens(const Generation& generation, const TokenText& text_of, std::vector<ToldToken>* out);
 
-// The field "logprobs" of a choice. Null where there are no tokens.
+// The field "logprobs" of a choice. Null if there are no tokens.
 Json logprobs_json(Endpoint endpoint, std::span<const ToldToken> tokens);
 
 }  // namespace doppler::openai

@@ -1,4 +1,4 @@
-// How many tokens a request took and how long, and the objects in which OpenAI's and llama.cpp's APIs tell it.
+// The tokens and the time of a request, and the objects in which OpenAI's and llama.cpp's APIs tell them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Usage {
   double queued_seconds = 0, ttft_seconds = 0, decode_seconds = 0;
 };
 
-// Of one choice.
+// The usage of one choice.
 Usage usage_of(const Timings& timings);
 
 // OpenAI's "usage".

@@ -1,6 +1,6 @@
-// One client's connection on the event loop's thread: bytes to requests, one at a time, and answers to bytes. A deadline
-// holds for each thing that the client has to do: begin a request, send its head, send its body, take its answer.
-// Read next: connection.cpp.
+// One client's connection on the event loop's thread: bytes to requests, one at a time, and answers to bytes. A
+// deadline holds for each thing that the client has to do: begin a request, send its head, send its body, take its
+// answer. Read next: connection.cpp.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct HttpTimeouts {
   uint32_t write_seconds = 30;  // in which the client takes some of its answer
 };
 
-// What a connection asks of its server.
+// The services that a connection needs from its server.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
@@ -34,7 +34,7 @@ class ConnectionOwner {
   // An exchange is over, answered or not.
   virtual void on_finished(const Exchange& exchange) = 0;
   virtual bool is_ending() const = 0;
-  // The connection is to be destroyed, once nothing of it runs any more.
+  // The connection is to be destroyed, once none of its calls runs any more.
   virtual void on_closed(Connection* connection) = 0;
 };
 
@@ -56,7 +56,7 @@ class Connection {
   }
   void close();
 
-  // Of Exchange.
+  // For Exchange.
   void reply(int status, const std::string& content_type, const HttpFields& fields, const std::string& body);
   void begin(int status, const std::string& content_type, const HttpFields& fields);
   void write(const std::string& bytes);
@@ -89,7 +89,7 @@ class Connection {
   std::shared_ptr<Exchange> exchange_;  // whose answer is under way
   bool is_chunked_ = false;             // the answer
   bool is_closing_ = false;             // when the answer is sent
-  bool is_lingering_ = false;           // all is said; what the client still sends is dropped until it closes
+  bool is_lingering_ = false;  // the answer is sent; later bytes of the client are dropped until it closes
 };
 
 }  // namespace doppler::server

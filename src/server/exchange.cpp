@@ -85,7 +85,7 @@ GenerationFacts Exchange::facts() const {
   return facts_;
 }
 
-// Behind it nobody is called any more, so that what the calls hold is free.
+// No callback runs after this, so that the objects that they hold are free.
 void Exchange::closed() {
   connection_ = nullptr;
   std::function<void()> call, dropped;

@@ -19,7 +19,7 @@ class Connection;  // connection.h
 
 using Clock = std::chrono::steady_clock;
 
-// What a generation tells the access log and the metrics. One that never began has an empty model.
+// Facts about a generation for the access log and the metrics. One that never began has an empty model.
 struct GenerationFacts {
   std::string model;
   std::string finish;  // "stop", "length", "abort", "error"
@@ -39,7 +39,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   // On the loop's thread, before the answer: what every answer of this request has.
   void add_fields(HttpFields fields) { fields_ = std::move(fields); }
-  // A whole answer, or begin(), write() and end(). The first one given counts; what comes behind an end is dropped.
+  // A whole answer, or begin(), write() and end(). The first one given counts; calls after an end are dropped.
   void reply(int status, std::string body, std::string content_type = "application/json",
              HttpFields fields = {});
   void begin(int status, std::string content_type, HttpFields fields = {});
@@ -47,7 +47,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void end();
   bool has_begun() const { return has_begun_; }
 
-  // The client has left, or takes nothing; whoever works for it may stop.
+  // The client has left, or takes nothing; work for it may stop.
   bool is_gone() const { return is_gone_; }
   // As if the client had left, but it is still answered.
   void cancel();
@@ -55,7 +55,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void on_gone(std::function<void()> call);
   // Called each time when the client took so much that more is welcome again.
   void on_drained(std::function<void()> call);
-  // Whether so much waits for the client that it should take some before more is written.
+  // True if so much waits for the client that it should take some before more is written.
   bool is_congested() const { return unsent_ > kMostUnsentBytes; }
 
   void tell(GenerationFacts facts);

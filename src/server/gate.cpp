@@ -30,7 +30,7 @@ bool has_key(const std::vector<std::string>& keys, const HttpRequest& request) {
   return found;
 }
 
-// Without its port.
+// The host without its port.
 std::string_view host_name(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
   return host.substr(0, host.find(':'));
@@ -68,7 +68,7 @@ std::optional<GateRefusal> refusal_of(const GateOptions& options, const HttpRequ
   const std::string_view host = host_name(request.field("host"));
   if (options.api_keys.empty() && options.is_loopback && !host.empty() && !is_loopback_host(host)) {
     return GateRefusal{403,
-                       "This server answers to this machine's name alone, not to " + printable(host) + "."};
+                       "This server answers only to this machine's name, not to " + printable(host) + "."};
   }
   if (needs_key && !options.api_keys.empty() && !has_key(options.api_keys, request)) {
     return GateRefusal{401, "The API key is missing or wrong."};

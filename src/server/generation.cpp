@@ -30,7 +30,7 @@ Generation::Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest
       use_(std::make_unique<ModelHost::Use>(host)),
       error_body_(std::move(error_body)) {}
 
-// What makes the model's thread look for news. It may be called when nothing here is any more.
+// The call that makes the model's thread look for news. It may come when this generation no longer exists.
 std::function<void()> Generation::news() {
   return [weak = weak_from_this(), worker = use_->host().worker(),
           is_posted = std::make_shared<std::atomic<bool>>()] {
@@ -53,7 +53,7 @@ void Generation::begin(ReadyModel* model, const Error* error) {
     return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
   };
   auto submitted = submit(*model);
-  // What the log has if the client leaves.
+  // The log's entry if the client leaves.
   exchange_->tell(
       {.model = head_.model, .finish = "abort", .prompt_tokens = static_cast<uint32_t>(head_.prompt_tokens)});
   if (!submitted) return fail_with(submitted.error());
@@ -133,7 +133,7 @@ Result<void> Generation::submit(ReadyModel& model) {
   return {};
 }
 
-// Nothing of the first choice is read before the others fork from it, so that all begin behind the prompt.
+// The others fork from the first choice before its first token is read, so that all begin right after the prompt.
 Result<void> Generation::submit_prompt(ReadyModel& model, std::vector<int32_t> ids, Request request) {
   head_.prompt_tokens += ids.size();
   const size_t first = choices_.size();
@@ -181,7 +181,7 @@ void Generation::emit(uint32_t choice, std::vector<AnswerEvent> events) {
   }
 }
 
-// Of the choices of a prompt the first alone evaluates it.
+// Only the first of a prompt's choices evaluates the prompt.
 void Generation::tell_progress(uint32_t choice) {
   if (!request_.is_streamed || !request_.told.progress || choice % request_.choices != 0) return;
   const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begun_at_;

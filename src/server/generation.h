@@ -1,5 +1,5 @@
-// One request's generations on their model's thread: prompt to tokens, tokens to streams of the scheduler, their text to
-// events, events to the bytes of an API. Nothing here waits: streams tell when they have news.
+// One request's generations on their model's thread: prompt to tokens, tokens to streams of the scheduler, their text
+// to events, events to the bytes of an API. No call here waits: streams tell when they have news.
 #pragma once
 
 #include <atomic>

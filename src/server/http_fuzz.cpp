@@ -1,4 +1,4 @@
-// Fuzz target: requests from strangers. However the bytes are cut, the same requests come of them, and what they say is
+// Fuzz target: requests from strangers. However the bytes are cut, the same requests come out, and their contents are
 // within the limits. A body is also read as a form.
 #include <cstdlib>
 #include <string>

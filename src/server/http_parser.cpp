@@ -8,7 +8,7 @@
 namespace doppler::server {
 namespace {
 
-constexpr size_t kMostChunkLineBytes = 256;  // a size, and extensions that nobody sends
+constexpr size_t kMostChunkLineBytes = 256;  // a size, and extensions that no client sends
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
 bool is_token(char c) {
@@ -174,7 +174,7 @@ bool HttpParser::read_field(std::string_view line) {
   return true;
 }
 
-// How long the body is.
+// Reads the length of the body.
 void HttpParser::read_framing() {
   const auto count = [this](std::string_view name) {
     return std::ranges::count(request_.fields, name,
@@ -194,7 +194,7 @@ void HttpParser::read_framing() {
   state_ = State::kDone;
   if (!encoding.empty()) {
     if (lower_text(encoding) != "chunked" || request_.is_http_1_0) {
-      return refuse(501, "Of transfer encodings only chunked is known.");
+      return refuse(501, "The only known transfer encoding is chunked.");
     }
     is_chunked_ = true;
     chunk_ = Chunk::kSize;
@@ -237,7 +237,7 @@ void HttpParser::read_chunk_line() {
     if (!head_.empty()) return refuse(400, "A chunk of the body is malformed.");
     chunk_ = Chunk::kSize;
   } else if (chunk_ == Chunk::kTrailer) {
-    if (head_.empty()) state_ = State::kDone;  // fields behind the body are not read
+    if (head_.empty()) state_ = State::kDone;  // fields after the body are not read
   } else {
     const auto bytes = parse_whole(trim(std::string_view(head_).substr(0, head_.find(';'))), 16);
     if (!bytes) return refuse(400, "A chunk of the body is malformed.");

@@ -23,7 +23,7 @@ using HttpFields = std::vector<std::pair<std::string, std::string>>;
 struct HttpRequest {
   std::string method;  // "POST"
   std::string path;    // with its %XX decoded: "/v1/models"
-  std::string query;   // behind "?", as it came
+  std::string query;   // after "?", unchanged
   HttpFields fields;   // names in lower case
   std::string body;
   bool keeps_alive = true;
@@ -33,7 +33,7 @@ struct HttpRequest {
   std::string_view field(std::string_view lower_name) const;
 };
 
-// What to tell a client whose bytes are no request.
+// The refusal for a client whose bytes are no request.
 struct HttpRefusal {
   int status = 400;
   const char* sentence = "";
@@ -48,7 +48,7 @@ class HttpParser {
   // Takes bytes up to the end of one request; gives how many. Takes none in kDone and kRefused.
   size_t push(std::string_view bytes);
   State state() const { return state_; }
-  // Whether the client waits for "100 Continue"; told once.
+  // True if the client waits for "100 Continue"; told once.
   bool take_expects_continue() { return std::exchange(expects_continue_, false); }
   // In kRefused.
   const HttpRefusal& refusal() const { return refusal_; }
@@ -70,7 +70,7 @@ class HttpParser {
   State state_ = State::kIdle;
   HttpRefusal refusal_;
   HttpRequest request_;
-  std::string head_;   // what came of it; in a chunked body of the line under way
+  std::string head_;   // the bytes of the head so far; in a chunked body those of the line under way
   uint64_t left_ = 0;  // bytes of the body or of its chunk that are to come
   bool is_chunked_ = false;
   bool expects_continue_ = false;

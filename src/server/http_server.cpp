@@ -74,8 +74,8 @@ struct HttpServer::State : ConnectionOwner {
     if (base) event_base_free(base);
   }
 
-  // The connection that waited longest for its client leaves for a new one, so that nobody fills the server by sending
-  // nothing. False: all are answered, or have only just come.
+  // The connection that waited longest for its client leaves for a new one, so that no client fills the server by
+  // sending nothing. False: all are answered, or have only just come.
   bool make_room() {
     Connection* longest = nullptr;
     Clock::time_point since = Clock::now() - kLeastWait;

@@ -1,4 +1,4 @@
-// What other threads ask of the event loop's thread: functions that it calls in their order.
+// Calls from other threads to the event loop's thread: it runs these functions in their order.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // From any thread. Behind close() nothing is called any more.
+  // From any thread. No function is called after close().
   void post(std::function<void()> letter);
   // On the loop's thread.
   void close();

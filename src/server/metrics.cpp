@@ -117,11 +117,11 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   };
   counters("vllm:prompt_tokens_total", "Tokens of prompts.", &OfModel::prompt_tokens);
   counters("vllm:generation_tokens_total", "Tokens generated.", &OfModel::generated_tokens);
-  counters("doppler:forced_tokens_total", "Of these, appended without a step each: grammars left no other.",
+  counters("doppler:forced_tokens_total",
+           "Generated tokens that were appended without a step each: grammars left no other.",
            &OfModel::forced_tokens);
   counters("vllm:num_preemptions_total",
-           "How often requests that have ended gave their place or blocks to another.",
-           &OfModel::preemptions);
+           "Times that finished requests gave their place or blocks to another.", &OfModel::preemptions);
   counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.",
            &OfModel::prompt_tokens);
   counters("vllm:prefix_cache_hits_total", "Tokens found there.", &OfModel::cached_tokens);

@@ -1,4 +1,5 @@
-// What the server counts, as Prometheus reads it. The names are vLLM's where they fit, so that dashboards made for it work.
+// The server's counters, as Prometheus reads them. The names are vLLM's where they fit, so that dashboards made for it
+// work.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// One model of the server: loaded on demand by a thread of its own, which also does all that the model does besides the
-// GPU's work: templates, tokens, text of its streams. So hundreds of streams need no thread each, and a request that asks
-// much of one model does not hold up another model or the event loop.
-// Read next: models.h (several of them), generation.h (what runs here).
+// One model of the server: loaded on demand by a thread of its own, which also does the model's work besides the GPU's:
+// templates, tokens, text of its streams. So hundreds of streams need no thread each, and a request that asks much of
+// one model does not hold up another model or the event loop. Read next: models.h (several hosts), generation.h (the
+// work here).
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class ModelHost {
   uint32_t active() const { return active_; }
   std::chrono::steady_clock::time_point last_used() const;
 
-  // Requests hold one of these from admission to their end. The host outlives them.
+  // A request holds a Use from admission to its end. The host outlives its uses.
   class Use {
    public:
     explicit Use(ModelHost& host);
@@ -67,7 +67,7 @@ class ModelHost {
   // The rest is called on any thread and done on the host's, in order.
   void load();
   void unload();
-  // With null and an error where the model could not be loaded.
+  // Calls `work` with null and an error if the model could not be loaded.
   void ask(std::function<void(ReadyModel*, const Error*)> work);
   // The thread. It may outlive the host, then it does nothing any more.
   const std::shared_ptr<Worker>& worker() const { return worker_; }
@@ -82,12 +82,12 @@ class ModelHost {
   std::atomic<ModelState> state_ = ModelState::kUnloaded;
   std::atomic<uint32_t> active_ = 0;
   std::atomic<bool> stopping_ = false;  // a load under way is given up
-  mutable std::mutex mutex_;            // of these
+  mutable std::mutex mutex_;            // for the fields below
   std::string stage_;
   std::optional<ModelInfo> info_;
   std::shared_ptr<Scheduler> scheduler_;  // for load_now()
   std::chrono::steady_clock::time_point last_used_;
-  // The host's thread alone.
+  // Only for the host's thread.
   std::optional<ReadyModel> ready_;
   std::optional<Error> error_;
   std::set<std::shared_ptr<void>> kept_;

@@ -27,7 +27,7 @@ Models::~Models() {
 
 std::shared_ptr<ModelHost> Models::find(std::string_view name) const {
   if (name.empty()) return hosts_.front();
-  // Ollama's names have a tag; ":latest" is meant where none is said.
+  // Ollama's names have a tag; ":latest" is its default.
   constexpr std::string_view kLatest = ":latest";
   if (name.ends_with(kLatest)) name.remove_suffix(kLatest.size());
   const auto found =

@@ -88,7 +88,7 @@ Result<std::vector<FormPart>> read_form(std::string_view content_type, std::stri
     return malformed("its boundary is missing or too long");
   const std::string opening = "--" + *boundary, between = "\r\n" + opening;
   std::vector<FormPart> parts;
-  // What stands before the first boundary is no part.
+  // The text before the first boundary is no part.
   size_t at = body.starts_with(opening) ? opening.size() : body.find(between);
   if (at == std::string_view::npos) return malformed("its boundary is not in it");
   if (!body.starts_with(opening)) at += between.size();

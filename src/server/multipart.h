@@ -19,7 +19,8 @@ struct FormPart {
 
 inline constexpr size_t kMostFormParts = 64;
 
-// `content_type`: the request's field; `body` outlives the parts. Error (kInvalidInput): it is no such form, or a cut one.
+// `content_type`: the request's field; `body` outlives the parts. Error (kInvalidInput): it is no such form, or a cut
+// one.
 Result<std::vector<FormPart>> read_form(std::string_view content_type, std::string_view body);
 
 // The value of a key of "a=1&b=2", decoded; no value: the key is not there.

@@ -1,4 +1,4 @@
-// Which endpoint answers which path.
+// The endpoint of each path.
 #pragma once
 
 #include <memory>

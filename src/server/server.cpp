@@ -19,7 +19,7 @@ std::string time_text() {
   return text;
 }
 
-// One line a request. What a stranger wrote is made safe to print.
+// One line a request. A stranger's text is made safe to print.
 std::string access_line(const Exchange& exchange, bool as_json) {
   const HttpRequest& request = exchange.request();
   const GenerationFacts facts = exchange.facts();
@@ -70,7 +70,7 @@ struct Server::State {
   Worker questions;  // about the server's state, which may have to wait for a device's step
 
   ~State() {
-    // First nobody asks any more, then nothing is begun, then what was begun ends.
+    // The order matters: first no more requests come, then no work begins, then the work under way ends.
     http.reset();
     bodies.stop();
     questions.stop();

@@ -1,5 +1,5 @@
-// What the endpoints share, and the ways in which all of them answer. An endpoint is a function and a row in routes.cpp;
-// it runs on a thread that reads bodies, one after the other, and hands what takes long to a model's thread.
+// Shared by the endpoints: their common objects, and the ways in which they answer. An endpoint is a function and a row
+// in routes.cpp; it runs on a thread that reads bodies, one after the other, and hands long work to a model's thread.
 // Read next: routes.cpp, generation.h, server.cpp.
 #pragma once
 
@@ -22,7 +22,7 @@
 namespace doppler::server {
 
 struct ServiceOptions {
-  GenerateOptions defaults;          // where a body does not say
+  GenerateOptions defaults;          // if a body does not say
   uint32_t places = 1;               // sequences of a model that are decoded together
   uint32_t most_waiting = 256;       // requests of a model beyond those; more get 429
   uint32_t most_loaded = 0;          // models at a time; 0: all

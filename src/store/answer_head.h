@@ -1,4 +1,4 @@
-// What goes before the bytes of an answer of the file server: the status line and the fields.
+// The head of an answer of the file server: the status line and the fields.
 #pragma once
 
 #include <string>

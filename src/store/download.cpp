@@ -32,7 +32,7 @@ class Download {
 
   // Probes, downloads, hashes.
   Result<Downloaded> run();
-  // After a wrong hash: nothing of it can be trusted.
+  // Removes everything after a wrong hash, since no byte can be trusted.
   Result<void> discard() {
     DP_CHECK(remove_tree(journal_path_));
     return remove_tree(part_path_);
@@ -153,7 +153,7 @@ Result<void> Download::transfer_pieces(File& file, Journal& journal, FollowingHa
 
 Result<void> Download::start_pieces(File& file, Journal& journal) {
   if (must_probe_) {
-    if (!active_.empty()) return {};  // the client is not ours alone before these have ended
+    if (!active_.empty()) return {};  // other transfers still use the client
     DP_TRY(Remote again, web_.probe(job_.url));
     if (again.bytes != remote_.bytes || again.validator != remote_.validator) {
       return fail(ErrorKind::kIo, "%s changed while it was downloaded; the same command begins anew.",
@@ -182,7 +182,7 @@ Result<void> Download::start_pieces(File& file, Journal& journal) {
 Result<void> Download::handle(const PieceTransfer& transfer, const Failure& failure) {
   Failure counted = failure;
   const int status = transfer.status();
-  // An address behind a redirect is often signed for an hour; the one that was named gives a new one.
+  // An address that a redirect gave is often signed for an hour; the original address gives a new one.
   if ((status == 401 || status == 403 || status == 404 || status == 410) && remote_.url != job_.url) {
     counted.may_pass = true;
     must_probe_ = true;

@@ -1,6 +1,6 @@
-// One file from one address to the disk: several ranges side by side, each noted in a journal, the whole hashed
-// on the way. It has another name than the complete file will have, so that nothing can load a half:
-//   <path>.part      the bytes so far, with holes        <path>.journal   which of them are there (journal.h)
+// One file from one address to the disk: several ranges side by side, each noted in a journal, the whole hashed on the
+// way. Until it is complete it has another name, so that no reader can load a half:
+//   <path>.part      the bytes so far, with holes        <path>.journal   which bytes are there (journal.h)
 // The caller renames the one and removes the other, when all files of a model are there (store_writer.h).
 #pragma once
 
@@ -33,8 +33,9 @@ struct Downloaded {
   uint64_t received_bytes = 0;
 };
 
-// Leaves <path>.part complete. What is complete already is hashed again and not fetched again. Errors keep what has
-// arrived, except a wrong hash: then the file is fetched once more, and after that thrown away. ErrorKind::kCancelled: options().stop of the web was set.
+// Leaves <path>.part complete. A part that is already complete is hashed again and not fetched again. Errors keep the
+// bytes that have arrived, except a wrong hash: then the file is fetched once more, and after that thrown away.
+// ErrorKind::kCancelled: options().stop of the web was set.
 Result<Downloaded> download(Web& web, const DownloadJob& job, const DownloadOptions& options);
 
 // The sentence if `bytes` more do not fit on the disk of this folder.

@@ -1,5 +1,5 @@
-// From what the user wrote after `doppler pull` to the list of files to fetch: which, from where, with which hashes,
-// under which name. Asks the hub or reads a manifest where that is needed; downloads no weights.
+// Turns the words after `doppler pull` into the list of files to fetch: which, from where, with which hashes, under
+// which name. Asks the hub or reads a manifest if that is needed; downloads no weights.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ struct ListOptions {
   std::string hub;               // "https://huggingface.co", without a slash at the end
 };
 
-// source: an address, "org/name[:file or quantisation][@revision]" of a Hugging Face repository, also with the hub's name
-// before it ("hf.co/org/name"), a path, or the name of an unfinished download. Texts that were read on the way (a manifest) come with the list as files to copy.
+// source: an address, "org/name[:file or quantisation][@revision]" of a Hugging Face repository, also with the hub's
+// name before it ("hf.co/org/name"), a path, or the name of an unfinished download. Texts that were read on the way (a
+// manifest) come with the list as files to copy.
 Result<DownloadList> list_downloads(const std::string& source, const ListOptions& options,
                                     const ModelStore& store, Web& web);
 

@@ -1,5 +1,5 @@
-// Connections: each waits for the head of a request (idle), or has an answer under way (busy). All of them count, from
-// accept to close.
+// Connections: each waits for the head of a request (idle), or has an answer under way (busy). Both count, from accept
+// to close.
 #include "store/file_server.h"
 
 #include <arpa/inet.h>
@@ -93,7 +93,7 @@ struct FileServer::State {
 
   timeval patience() const { return {.tv_sec = static_cast<time_t>(options.timeout_seconds), .tv_usec = 0}; }
 
-  // Where all are busy the next ones wait at the door.
+  // If all are busy the next ones wait at the door.
   void update_listener() {
     if (!listener) return;
     const bool is_full = idle.empty() && busy.size() >= most_connections;

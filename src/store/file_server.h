@@ -1,6 +1,6 @@
-// `doppler serve-models` and `doppler web`: a folder over HTTP/1.1, read only: range requests, conditions, CORS, HEAD. One
-// thread and libevent: thousands of slow readers cost no threads, and files go from the disk to the socket by sendfile.
-// Read next: served_file.h.
+// `doppler serve-models` and `doppler web`: a folder over HTTP/1.1, read only: range requests, conditions, CORS, HEAD.
+// One thread and libevent: thousands of slow readers cost no threads, and files go from the disk to the socket by
+// sendfile. Read next: served_file.h.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ struct ServeOptions {
   std::string folder;
   std::string host = "127.0.0.1";
   uint16_t port = 0;         // 0: any free one
-  std::string origin = "*";  // whose pages may read (CORS); empty: the served ones alone
+  std::string origin = "*";  // the origin whose pages may read (CORS); empty: only the served pages
   bool gives_gzip = false;   // FILE.gz for FILE, to who takes it so and asks for no range
   std::string index;         // the file that answers for a folder ("index.html"); empty: none
   // At once, from accept on; fewer where this process may not have so many open files. One more takes the place of the
   // oldest that waits for a request, or waits itself while all have answers under way.
   uint32_t most_connections = 256;
   uint32_t timeout_seconds =
-      30;  // for the whole head of a request; and of an answer of which no byte is taken
+      30;  // for the whole head of a request, and for an answer whose reader takes no byte
 };
 
 class FileServer {

@@ -1,5 +1,5 @@
-// SHA-256 of a file that is still being written: a thread reads behind the download, so that the hash is there
-// when the last byte is. Bytes are hashed as the disk gives them back, which also checks what was written earlier.
+// SHA-256 of a file that is still being written: a thread reads what the download has written, so that the hash is
+// ready when the last byte is. It hashes bytes as the disk gives them back, which also checks what was written earlier.
 #pragma once
 
 #include <condition_variable>

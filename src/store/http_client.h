@@ -40,8 +40,8 @@ struct Request {
 // Why an exchange failed.
 struct Failure {
   Error error;
-  bool may_pass = false;               // worth another try: lost connection, stall, timeout
-  bool is_refused_connection = false;  // no such host, nobody listening, no trusted TLS: there is no server
+  bool may_pass = false;                      // worth another try: lost connection, stall, timeout
+  bool is_refused_connection = false;         // no such host, no listener, no trusted TLS: there is no server
   std::optional<uint64_t> wait_seconds = {};  // what the server asked for (Retry-After)
 };
 

@@ -1,5 +1,5 @@
-// The small grammars of HTTP that downloading and serving need: Content-Range, Retry-After, entity tags, Range.
-// All of it is text from a stranger: every function gives nothing for what it does not understand.
+// The small grammars of HTTP that downloading and serving need: Content-Range, Retry-After, entity tags, Range. The
+// text comes from a stranger: every function returns nothing for text that it does not understand.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ std::string http_date(int64_t seconds);
 // The tag with its quotes if it is a strong one of a reasonable length; weak tags say nothing about bytes.
 std::optional<std::string> strong_etag(std::string_view value);
 
-// What a server does with a Range header for a file of `size` bytes.
+// A server's answer to a Range header for a file of `size` bytes.
 enum class RangeAnswer {
   kWhole,          // 200: no range, several ranges, another unit, or not understood
   kPart,           // 206

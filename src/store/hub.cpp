@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostFiles = 10'000;
 constexpr size_t kMostPathBytes = 1024;
 constexpr size_t kShownChoices = 30;
-// What one takes who does not know: small enough for most devices, near the original in quality.
+// The defaults if the user names no quantisation: small enough for most devices, near the original in quality.
 constexpr const char* kUsualQuantisations[] = {"Q4_K_M", "Q4_0", "Q8_0"};
 // The texts of a Hugging Face folder that formats/ and tokenizer/ read.
 constexpr const char kModulesName[] = "modules.json";

@@ -1,5 +1,5 @@
-// Hugging Face repositories: the name as a user writes it, the list of files that the hub's API gives, and which
-// of them make up the model. No network here (download_list.h has that); the answers are from a stranger.
+// Hugging Face repositories: the name as a user writes it, the list of files that the hub's API gives, and the choice
+// of the files that make up the model. No network here (download_list.h has that); the answers are from a stranger.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ struct HubName {
 };
 // "org/name", "org/name:Q4_K_M", "org/name:file.gguf@v1.0". Nothing: it is no such name.
 std::optional<HubName> parse_hub_name(std::string_view text);
-// The same from the path of a page: "/org/name", "/org/name:Q4_K_M", "/org/name/blob/main/file.gguf", ".../resolve/...",
-// ".../tree/...".
+// The same from the path of a page: "/org/name", "/org/name:Q4_K_M", "/org/name/blob/main/file.gguf",
+// ".../resolve/...", ".../tree/...".
 std::optional<HubName> hub_name_of_page(std::string_view path);
-// The path that follows the hub's name, with "http://", "https://" or none of them before it: "/org/name:Q4_K_M" of
+// The path that follows the hub's name, which "http://" or "https://" may precede: "/org/name:Q4_K_M" for
 // "hf.co/org/name:Q4_K_M". Nothing: it is no address of the hub.
 std::optional<std::string_view> path_on_hub(std::string_view text);
 
@@ -48,8 +48,8 @@ struct HubChoice {
 };
 // A text of the repository, whose path HubRepo::files has.
 using ReadHubText = std::function<Result<std::string>(const std::string& path)>;
-// A folder of safetensors gives the files that its index names, and those in the folders that modules.json names; both are read.
-// Errors name what there is to choose from.
+// A folder of safetensors gives the files that its index names, and those in the folders that modules.json names; both
+// are read. Errors name what there is to choose from.
 Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name, const ReadHubText& read);
 
 std::string base_name(std::string_view path);

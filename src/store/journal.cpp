@@ -31,7 +31,7 @@ struct Notes {
 
 uint64_t piece_count(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
 
-// What stands in a journal, if it is whole and sound.
+// The content of a journal, if it is whole and sound.
 std::optional<Notes> read_notes(int file) {
   std::string head(kJournalHead, '\0');
   if (::pread(file, head.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) return {};

@@ -1,5 +1,5 @@
-// How far each piece of a file has been downloaded, in a small file beside it, so that a later run goes on at the
-// byte, also after kill -9. Bytes are written to the file before they are noted here: what is noted is there.
+// The progress of each piece of a download, in a small file beside the download, so that a later run goes on at the
+// byte, also after kill -9. Bytes are written to the file before they are noted here, so every noted byte exists.
 //
 // On disk: a JSON object of one line, filled up with spaces to kJournalHead bytes, then for each piece how many
 // of its bytes are written, as 64-bit little-endian numbers.
@@ -27,9 +27,9 @@ struct JournalKey {
 
 class Journal {
  public:
-  // Opens or makes `path`. What an earlier run noted is kept if it was the same file: same size, and the same
-  // expected hash or validator. Without a hash, nothing is kept over a restart of the machine: what the disk has
-  // of unflushed bytes is then unknown, and nothing would notice. changed() says that notes were thrown away.
+  // Opens or makes `path`. An earlier run's notes are kept if they are about the same file: same size, and the same
+  // expected hash or validator. Without a hash, notes do not outlive a restart of the machine: the disk may then lack
+  // bytes that were never flushed, and no check would notice. changed() says that notes were thrown away.
   static Result<Journal> open(const std::string& path, const JournalKey& key);
   Journal(Journal&& other) noexcept;
   Journal& operator=(Journal&& other) noexcept;
@@ -45,7 +45,7 @@ class Journal {
   uint64_t contiguous() const;
 
   Result<void> note(size_t piece, uint64_t done);
-  Result<void> reset();  // nothing is done
+  Result<void> reset();  // notes that no byte is there
 
  private:
   Journal(int file, std::string path, JournalKey key)

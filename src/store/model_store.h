@@ -56,9 +56,10 @@ struct StoreListing {
   std::vector<std::string> problems;  // a sentence for each folder that is neither
 };
 
-// Letters, digits and . _ - after a letter or digit; at most 128; not ending in .part. The same in a browser.
+// Letters, digits and . _ - after a letter or digit, at most 128, not ending in .part. The rule is the same in a
+// browser.
 bool is_store_name(std::string_view name);
-// The nearest store name to any text: "my model (1).gguf" -> "my-model-1". Empty: nothing of it can be kept.
+// The nearest store name to any text: "my model (1).gguf" -> "my-model-1". Empty: no character can be kept.
 std::string store_name_of(std::string_view text);
 
 // $DOPPLER_HOME/models, else $XDG_DATA_HOME/doppler/models, else ~/.local/share/doppler/models.
@@ -76,7 +77,7 @@ class ModelStore {
   Result<StoredModel> find(const std::string& name) const;
   bool has(const std::string& name) const;  // finished, whatever its record says
   bool has_unfinished(const std::string& name) const;
-  // A finished model, or what a download has left. Error: neither, or a pull of it is running.
+  // Removes a finished model, or the remains of a download. Error: neither exists, or its pull is running.
   Result<uint64_t> remove(const std::string& name) const;  // bytes freed
   // Under another name, by hard links where the disk has them.
   Result<StoredModel> copy(const std::string& name, const std::string& to) const;

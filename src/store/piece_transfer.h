@@ -1,5 +1,5 @@
-// The receiver of one request of a download: checks that the answer is the range that was asked for, writes it to
-// its place and notes it in the journal. Without a journal it takes the whole file from the beginning.
+// The receiver of one request of a download: checks that the answer is the requested range, writes it to its place and
+// notes it in the journal. Without a journal it takes the whole file from the beginning.
 #pragma once
 
 #include "store/files.h"
@@ -27,7 +27,7 @@ class PieceTransfer : public Receiver {
   size_t piece() const { return target_.piece; }
   uint64_t position() const { return position_; }
   int status() const { return status_; }
-  // What became of it: the failure of the exchange, a bad status, or an end before the last byte.
+  // The reason of a failure: the exchange failed, the status is bad, or the end came before the last byte.
   std::optional<Failure> outcome(std::optional<Failure> of_exchange) const;
 
  private:

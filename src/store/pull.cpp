@@ -38,7 +38,7 @@ class Pull {
   uint64_t done_before_ = 0;  // bytes of the files before this one
 };
 
-// For all files together; each download looks again at what is missing of it.
+// For all files together; each download checks again for its missing bytes.
 Result<void> Pull::check_disk() const {
   uint64_t needed = 0;
   for (const ListedFile& file : list_.files) needed += file.bytes.value_or(0);
@@ -127,7 +127,7 @@ Result<Pulled> Pull::run() {
   DP_TRY(StoreWriter writer, StoreWriter::open(store_, list_));
   auto done = run_with(writer);
   if (done) return done;
-  // Without a byte there is nothing to go on with.
+  // A download without a byte has nothing to resume, so it begins anew.
   const auto left = read_unfinished(store_.folder(), list_.name);
   if (left && left->bytes_done == 0) DP_CHECK(writer.discard());
   return done;

@@ -1,5 +1,5 @@
-// `doppler pull` as a function: lists, downloads or copies, checks, puts into the store. What it promises is in
-// docs/design/store.md: an interrupted pull goes on at the byte, and nothing half is ever a model.
+// `doppler pull` as a function: lists, downloads or copies, checks, puts into the store. docs/design/store.md has its
+// promises: an interrupted pull goes on at the byte, and nothing half is ever a model.
 #pragma once
 
 #include <functional>

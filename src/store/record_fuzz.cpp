@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const StoredFile& file : record->files) {
     if (!is_safe_stored_name(file.file)) std::abort();
   }
-  // What was read is written so that it is read again.
+  // A record that was read can be written and read again.
   if (!parse_record(doppler::to_text(record_json(*record)), "again")) std::abort();
   return 0;
 }

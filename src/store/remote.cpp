@@ -59,7 +59,7 @@ struct Probe {
   const std::string& url;
   Remote remote;
 
-  // Of every answer on the way: the first server knows the file's hash, the last one only its bytes.
+  // Sees every answer on the way: the first server knows the file's hash, the last one only its bytes.
   void see(const ResponseHead& head) {
     const std::string* tag = head.find("x-linked-etag");
     if (!tag || remote.sha256) return;

@@ -15,12 +15,12 @@ namespace doppler::store {
 struct WebOptions {
   HttpTimes times;
   uint32_t retries = 5;      // in a row, without progress
-  std::string token;         // sent to token_origin and to nobody else
+  std::string token;         // sent only to token_origin
   std::string token_origin;  // "https://huggingface.co"
   const std::atomic<bool>* stop = nullptr;
 };
 
-// What an address leads to.
+// The target of an address.
 struct Remote {
   std::string url;                // after all redirects
   std::optional<uint64_t> bytes;  // empty: the server does not tell

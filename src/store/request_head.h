@@ -1,5 +1,5 @@
-// The head of an HTTP/1 request to the file server: its first line and the fields that an answer depends on. Text from a
-// stranger. No sockets; file_server.cpp answers it.
+// The head of an HTTP/1 request to the file server: its first line and the fields that an answer depends on. Text from
+// a stranger. No sockets; file_server.cpp answers it.
 #pragma once
 
 #include <optional>

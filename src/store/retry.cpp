@@ -53,12 +53,12 @@ Result<uint64_t> Retries::next(const Failure& failure) {
   const uint64_t asked = failure.wait_seconds.value_or(0);
   if (asked > kMostWaitSeconds) {
     return fail(ErrorKind::kIo,
-                "%s It asks to wait %llu s; what has arrived is kept, run the same command then.",
+                "%s It asks to wait %llu s; the arrived bytes are kept, run the same command then.",
                 failure.error.sentence().c_str(), static_cast<unsigned long long>(asked));
   }
   if (failed_ == most_) {
     if (most_ == 0) return forward(failure.error);
-    return fail(ErrorKind::kIo, "%s Given up after %u tries; what has arrived is kept.",
+    return fail(ErrorKind::kIo, "%s Given up after %u tries; the arrived bytes are kept.",
                 failure.error.sentence().c_str(), most_ + 1);
   }
   const uint64_t doubled = kFirstWaitMs << std::min(failed_, 16u);
@@ -75,7 +75,7 @@ void Retries::note_progress(uint64_t bytes) {
 Result<void> check_not_stopped(const std::atomic<bool>* stop) {
   if (!stop || !stop->load()) return {};
   return fail(ErrorKind::kCancelled,
-              "Stopped. What has arrived is kept; the same command goes on from there.");
+              "Stopped. The arrived bytes are kept; the same command goes on from there.");
 }
 
 Result<void> pause(uint64_t milliseconds, const std::atomic<bool>* stop) {

@@ -9,7 +9,7 @@
 
 namespace doppler::store {
 
-// The sentence for a status that is no success (4xx, 5xx, and what nobody asked for), and whether it may pass.
+// The sentence for a status that is no success (4xx, 5xx, and unexpected ones), and whether it may pass.
 Failure failure_of_status(const ResponseHead& head, const std::string& url, bool had_token);
 
 class Retries {
@@ -19,7 +19,7 @@ class Retries {
   // Milliseconds to wait before the next try, or the error to give up with: it does not pass, came too often, or
   // the server asks for more patience than kMostWaitSeconds.
   Result<uint64_t> next(const Failure& failure);
-  // Enough of it forgives earlier failures: a bad line that gets on is no reason to give up.
+  // Enough progress forgives earlier failures: a bad line that still delivers is no reason to give up.
   void note_progress(uint64_t bytes);
 
   static constexpr uint64_t kMostWaitSeconds = 120;

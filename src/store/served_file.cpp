@@ -76,7 +76,7 @@ std::optional<ServedFile> open_served(const std::string& root, std::string_view 
   }
   const auto inside = real_path_inside(root, root + *decoded);
   if (!inside) return {};
-  // Opened part by part without following links: nobody can put one there in between.
+  // Opens the path part by part without following links, so that no one can insert a link meanwhile.
   auto at = File::open(root, O_RDONLY | O_DIRECTORY);
   const std::vector<std::string> parts = split(*inside, '/');
   for (size_t i = 0; at && i < parts.size(); ++i) {

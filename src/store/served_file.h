@@ -1,5 +1,5 @@
-// What a path in a request means inside the served folder, and which answer the conditions of the request give.
-// No sockets here; file_server.cpp sends what this decides.
+// The meaning of a request's path inside the served folder, and the answer that the request's conditions call for. No
+// sockets here; file_server.cpp sends what this decides.
 #pragma once
 
 #include <optional>

@@ -253,7 +253,7 @@ TEST(RetriesTest, GivesUpAfterSoManyWithoutProgressAndForgivesWithIt) {
   EXPECT_EQ(retries.next(failure).value(), 500u);
   EXPECT_TRUE(retries.next(failure));
   EXPECT_EQ(retries.next(failure).error().message(),
-            "Lost. Given up after 3 tries; what has arrived is kept.");
+            "Lost. Given up after 3 tries; the arrived bytes are kept.");
   EXPECT_FALSE(Retries(2).next({.error = failure.error, .may_pass = true, .wait_seconds = 121}));
   EXPECT_EQ(Retries(2).next({.error = failure.error, .may_pass = true, .wait_seconds = 7}).value(), 7000u);
 }

@@ -1,7 +1,7 @@
-// How a model comes into the store: everything is made in <name>.part/ and the folder renamed at the end, so that
-// nothing half is ever found under a model's name. While it exists:
+// The way of a model into the store: everything is made in <name>.part/ and the folder renamed at the end, so that
+// nothing half is ever found under a model's name. While the folder exists it has:
 //   <name>.part/pull.json                   what is being fetched: the source, and size and hash of each file if known
-//   <name>.part/<file>.part, .journal       a file and how much of it is there (download.h)
+//   <name>.part/<file>.part, .journal       a file, and its bytes so far (download.h)
 //   <name>.part/doppler.json                only once every file is complete: then nothing but renaming is left
 //   <name>.part/lock                        held by the process that works on it
 #pragma once
@@ -49,7 +49,7 @@ class StoreWriter {
   File lock_;
 };
 
-// What a killed finish() has left is finished. False: there is no such thing.
+// Completes a finish() that was killed. False: there is none.
 Result<bool> finish_remains(const ModelStore& store, const std::string& name);
 
 // Empty: <name>.part is not there or none of ours.

@@ -1,4 +1,4 @@
-// What BERT does to a text before WordPiece, as pipeline steps; for both file formats.
+// BERT's changes to a text before WordPiece, as pipeline steps; for both file formats.
 #pragma once
 
 #include "tokenizer/vocab.h"

@@ -1,5 +1,5 @@
-// A unit of the array: bits 0 to 7 and 31 are its label, 8 says that a value hangs on it, 9 that its offset has 8 bits more, 10
-// on are the offset; of a value all but bit 31 (character_map.h).
+// A unit of the array: bits 0 to 7 and 31 are its label. Bit 8 says that a value hangs on it, bit 9 that its offset has
+// 8 bits more. The bits from 10 on are the offset. A value has all bits but bit 31 (character_map.h).
 #include "tokenizer/character_map.h"
 
 #include <cstring>
@@ -22,7 +22,7 @@ Result<CharacterMap> CharacterMap::create(std::string_view bytes) {
       bytes.back() != '\0') {
     return fail(
         ErrorKind::kInvalidInput,
-        "The tokenizer's map of characters has %zu bytes, of which an array takes %u; it is cut off, or its "
+        "The tokenizer's map of characters has %zu bytes, but its array takes %u; it is cut off, or its "
         "texts have no end.",
         bytes.size(), size);
   }

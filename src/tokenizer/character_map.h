@@ -1,7 +1,7 @@
-// SentencePiece's table of what characters become before a text is split ("precompiled_charsmap"): runs of bytes, found by
-// a double array (Darts-clone), and their replacements. Of several that begin at a place the longest is replaced; what is
-// no UTF-8 becomes U+FFFD. Facts: normalizer.cc of github.com/google/sentencepiece. Hugging Face tokenizers looks within
-// groups of characters of up to 5 bytes alone, so that it leaves longer groups of marks and Hangul's letters as they are.
+// SentencePiece's table of characters and their replacements before a text is split ("precompiled_charsmap"). A double
+// array (Darts-clone) finds runs of bytes. If several begin at one place, the longest is replaced; bytes that are not
+// UTF-8 become U+FFFD. Facts: normalizer.cc of github.com/google/sentencepiece. Hugging Face tokenizers looks only
+// within groups of characters of up to 5 bytes, so it does not change longer groups of marks and Hangul's letters.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace doppler::tokenizer {
 
 class CharacterMap {
  public:
-  // Layout: u32 bytes of the array, the array's u32, then texts that each end with a zero. Errors: cut off; texts without
-  // an end. What the array points to is checked where it is followed: outside is no match.
+  // Layout: u32 bytes of the array, the array's u32, then texts that each end with a zero. Errors: cut off; texts
+  // without an end. An offset in the array is checked when it is followed: one that leads outside is no match.
   static Result<CharacterMap> create(std::string_view bytes);
   std::string apply(std::string_view text) const;
 

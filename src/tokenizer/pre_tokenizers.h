@@ -9,7 +9,7 @@
 
 namespace doppler::tokenizer {
 
-// What ByteLevel of tokenizer.json splits by (use_regex).
+// The pattern that ByteLevel of tokenizer.json splits by (use_regex).
 inline constexpr const char* kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 

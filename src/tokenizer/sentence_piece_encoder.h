@@ -1,6 +1,5 @@
-// SentencePiece's BPE model (Llama 2, Phi-3, Gemma as GGUF): neighbouring symbols are merged when their
-// joined text is a token, the token of the highest score first, leftmost among equals. What is no token
-// becomes bytes.
+// SentencePiece's BPE model (Llama 2, Phi-3, Gemma as GGUF): neighbouring symbols are merged when their joined text is
+// a token, the token of the highest score first, leftmost among equals. Text that is no token becomes bytes.
 #pragma once
 
 #include <array>

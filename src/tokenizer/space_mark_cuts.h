@@ -1,6 +1,6 @@
-// Where text may be cut before a space mark (U+2581) without changing what merging makes of it: between two
-// characters that no token holds side by side. Vocabularies have "▁the" and "▁▁", but hardly ever "e▁";
-// cutting there turns a whole document into words, which can be remembered (piece_cache.h).
+// The places before a space mark (U+2581) at which text may be cut without changing the result of merging: between two
+// characters that no token holds side by side. Vocabularies have "▁the" and "▁▁", but hardly ever "e▁"; cutting there
+// turns a whole document into words, which can be remembered (piece_cache.h).
 #pragma once
 
 #include <string_view>

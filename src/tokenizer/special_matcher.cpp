@@ -28,7 +28,7 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
 }  // namespace
 
 SpecialMatcher::SpecialMatcher(const std::vector<AddedToken>& tokens, bool with_special) {
-  // Of equal texts the first stays.
+  // The first of several equal texts stays.
   for (const uint32_t i :
        stable_order(tokens.size(), [&](uint32_t a, uint32_t b) { return tokens[a].text < tokens[b].text; })) {
     const AddedToken& token = tokens[i];

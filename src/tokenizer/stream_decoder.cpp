@@ -6,7 +6,7 @@
 namespace doppler::tokenizer {
 namespace {
 
-// How many bytes a well-formed character with this lead byte has; 1 for bytes that lead none.
+// The number of bytes of a well-formed character with this lead byte; 1 for bytes that lead none.
 size_t promised_length(unsigned char lead) {
   if (lead >= 0xC2 && lead < 0xE0) return 2;
   if (lead >= 0xE0 && lead < 0xF0) return 3;
@@ -14,8 +14,8 @@ size_t promised_length(unsigned char lead) {
   return 1;
 }
 
-// The bytes at `at` that could begin a well-formed character: a replacement character stands for all of them
-// (Unicode's "maximal subpart").
+// The number of bytes at `at` that could begin a well-formed character: one replacement character stands for the whole
+// run (Unicode's "maximal subpart").
 size_t plausible_length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const size_t promised = promised_length(byte(0));

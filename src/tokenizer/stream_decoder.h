@@ -20,7 +20,7 @@ class StreamDecoder {
 
   // The text that the id completes; may be empty. An id outside of the vocabulary gives none.
   std::string feed(int32_t id);
-  // What is left, an incomplete character as U+FFFD. The decoder is then as new.
+  // Returns the rest, an incomplete character as U+FFFD. The decoder is then as new.
   std::string flush();
 
  private:

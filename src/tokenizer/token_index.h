@@ -1,4 +1,4 @@
-// Text -> id, over a TextTable that outlives the index. Of equal texts the lowest id is found.
+// Text -> id, over a TextTable that outlives the index. For equal texts the lowest id is found.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 namespace doppler::tokenizer {
 namespace {
 
-// Tokens that end a turn or a text in models whose files name only one of them.
+// Tokens that end a turn or a text, for models whose files name only one.
 constexpr std::string_view kEndTokens[] = {
     "<|eot_id|>",
     "<|eom_id|>",
@@ -41,7 +41,7 @@ constexpr std::string_view kEndTokens[] = {
     "</s>",
 };
 
-// Where the file names no end of a turn: the first of these that is a token.
+// The first of these that is a token ends a turn, if the file names no such token.
 constexpr std::string_view kEndOfTurnTokens[] = {"<|eot_id|>", "<|im_end|>", "<end_of_turn>",
                                                  "<turn|>",    "<|eot|>",    "<|END_OF_TURN_TOKEN|>"};
 
@@ -55,12 +55,13 @@ struct Tokenizer::Pipeline {
   };
 
   TokenIndex index;
-  Normaliser normaliser;  // of a text without the added tokens of `given`
-  Normaliser
-      marker;  // of one without those of `normalised` either; empty, and part of normaliser, where there are none
+  Normaliser normaliser;  // for a text without the added tokens of `given`
+  // For a text without the tokens of `normalised` too. If there are no such tokens, it is empty and its work is part of
+  // `normaliser`.
+  Normaliser marker;
   Splitter splitter;
   std::unique_ptr<PieceEncoder> encoder;
-  std::vector<AddedToken> given_tokens, normalised_tokens;  // by where they are looked for
+  std::vector<AddedToken> given_tokens, normalised_tokens;  // by the text that is searched for them
   Matchers given, normalised;
   bool cut_at_space_marks, has_byte_alphabet;
 
@@ -190,7 +191,7 @@ void Tokenizer::make_token_bytes() {
     } else if (type == TokenType::kUnused) {
       bytes.clear();  // what fills a vocabulary up stands for no text
     } else if (type == TokenType::kControl || type == TokenType::kUnknown) {
-      // as they are
+      // bytes: unchanged
     } else if (spec_.kind != VocabKind::kByteLevelBpe) {
       size_t at = 0;
       while ((at = bytes.find(kSpaceMark, at)) != std::string::npos)

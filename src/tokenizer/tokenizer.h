@@ -40,7 +40,7 @@ class Tokenizer {
  public:
   static constexpr size_t kMaxTextBytes = size_t{1} << 30;
 
-  // Errors: the vocabulary is inconsistent, or a pattern of it cannot be read.
+  // Errors: the vocabulary is inconsistent, or one of its patterns cannot be read.
   static Result<std::shared_ptr<const Tokenizer>> create(VocabSpec spec);
   ~Tokenizer();
 
@@ -53,8 +53,7 @@ class Tokenizer {
 
   size_t vocab_size() const { return spec_.tokens.size(); }
   VocabKind kind() const { return spec_.kind; }
-  // What the token stands for in a text, e.g. " the"; may be half a character. Empty outside of the
-  // vocabulary.
+  // The text that the token stands for, e.g. " the"; may be half a character. Empty outside of the vocabulary.
   std::string_view token_bytes(int32_t id) const;
   // The token as the file spells it, e.g. "Ġthe" or "▁the" or "<0x0A>". Empty outside of the vocabulary.
   std::string_view token_text(int32_t id) const;
@@ -62,7 +61,7 @@ class Tokenizer {
   // The token whose spelling in the file this is.
   std::optional<int32_t> find(std::string_view token_text) const;
 
-  int32_t bos() const { return spec_.bos; }  // kNoToken where there is none; the same for those below
+  int32_t bos() const { return spec_.bos; }  // kNoToken if there is none; the same for those below
   int32_t eos() const { return spec_.eos; }
   int32_t eot() const { return spec_.eot; }
   int32_t unk() const { return spec_.unk; }
@@ -71,7 +70,7 @@ class Tokenizer {
   // True when encode() with add_special begins with BOS: a template that writes BOS itself must not ask for
   // both.
   bool adds_bos() const;
-  // After one of these a model has finished: EOS, end of turn, and the well-known end tokens by name.
+  // A model has finished after one of these tokens: EOS, end of turn, and the well-known end tokens by name.
   bool is_end_of_generation(int32_t id) const;
   std::span<const int32_t> end_of_generation() const { return end_ids_; }
   // Decoding drops one space in front of the whole text, because encoding put it there.

@@ -260,7 +260,7 @@ class TokenizerJsonReader {
       const int32_t id = id_of(node->text());
       if (id != kNoToken) spec_.*row.id = id;
     }
-    // Without a post-processor that says it, these flags do.
+    // If no post-processor says it, these flags do.
     DP_TRY(const auto add_bos, get_bool(config, "add_bos_token"));
     DP_TRY(const auto add_eos, get_bool(config, "add_eos_token"));
     if (add_bos.value_or(false) && spec_.prefix_ids.empty() && spec_.bos != kNoToken) {

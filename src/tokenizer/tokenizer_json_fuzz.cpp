@@ -1,4 +1,4 @@
-// Fuzz target: any bytes as tokenizer.json (and, behind a zero byte, as tokenizer_config.json). What loads
+// Fuzz target: any bytes as tokenizer.json (and, after a zero byte, as tokenizer_config.json). A tokenizer that loads
 // must encode and decode without a crash.
 #include "tokenizer/tokenizer.h"
 

@@ -93,7 +93,7 @@ Result<SplitBehaviour> read_behaviour(const Json& node) {
               printable(name).c_str());
 }
 
-// What a template of post_processor puts around texts.
+// The tokens that a template of post_processor puts around texts.
 struct Template {
   size_t texts = 0;
   std::vector<int32_t> before, between, behind;
@@ -147,7 +147,7 @@ Result<> read_metaspace(const Json& node, VocabSpec& spec) {
     if (when != "always" || spec.splits.size() != 1) {
       return fail(
           ErrorKind::kUnsupported,
-          "The Metaspace step of tokenizer.json marks words behind a WhitespaceSplit by the scheme \"%s\"; "
+          "The Metaspace step of tokenizer.json marks words after a WhitespaceSplit by the scheme \"%s\"; "
           "supported there is always, with no other step before it.",
           printable(when).c_str());
     }
@@ -312,7 +312,7 @@ Result<> read_post_processor(const Json& root, VocabSpec& spec) {
 
 Result<> read_decoder(const Json& root, VocabSpec& spec) {
   return for_each_step(root, "decoders", 0, [&spec](const Json& node, const std::string& type) -> Result<> {
-    // What the other decoders do (bytes, fallback, fusing) follows from the kind of the vocabulary.
+    // The actions of the other decoders (bytes, fallback, fusing) follow from the kind of the vocabulary.
     if (type == "Strip") {
       DP_TRY(const auto start, get_integer(node, "start"));
       if (start.value_or(0) > 0) spec.strip_leading_space = true;

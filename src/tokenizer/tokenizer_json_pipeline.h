@@ -1,5 +1,5 @@
-// The small members of tokenizer.json (normalizer, pre_tokenizer, post_processor, decoder) as steps of a
-// VocabSpec. Used by tokenizer_json.cpp alone, once tokens and added tokens are known.
+// The small members of tokenizer.json (normalizer, pre_tokenizer, post_processor, decoder) as steps of a VocabSpec.
+// Only tokenizer_json.cpp uses this, once tokens and added tokens are known.
 #pragma once
 
 #include "base/json_fwd.h"

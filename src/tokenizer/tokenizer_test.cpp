@@ -78,7 +78,8 @@ TEST(TokenizerJson, WordPiece) {
             (std::vector<int32_t>{0}));
 }
 
-// A word of three characters is cheapest whole, then as its longest beginning; what no piece has becomes one unknown token.
+// A word of three characters is cheapest whole, then as its longest beginning; what no piece has becomes one unknown
+// token.
 TEST(TokenizerJson, Unigram) {
   const auto t = from_json(R"({"added_tokens": [{"id": 0, "content": "<s>", "special": true},
                                                 {"id": 1, "content": "</s>", "special": true}],
@@ -158,7 +159,7 @@ TEST(TokenizerJson, RefusalsSayWhat) {
        "base64"},
       {R"({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAA"},
            "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
-       "has 9 bytes, of which an array takes 8"},
+       "has 9 bytes, but its array takes 8"},
       {R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
                              {"type": "Metaspace", "prepend_scheme": "never"}]},
            "model": {"type": "Unigram", "vocab": [["a", -1]]}})",

@@ -1,6 +1,6 @@
-// Unigram (Kudo 2018): of all ways to make a piece of tokens, the one whose scores have the highest sum, found by dynamic
-// programming over the places where characters end. A character that no token is has the score of the least token less 10;
-// neighbouring ones become one unknown token, or bytes where the vocabulary has them all.
+// Unigram (Kudo 2018): it picks the way to make a piece of tokens whose scores have the highest sum, by dynamic
+// programming over the places where characters end. A character that no token is has the score of the least token less
+// 10. Neighbouring ones become one unknown token, or bytes if the vocabulary has them all.
 #pragma once
 
 #include <array>

@@ -40,8 +40,8 @@ struct AddedToken {
   bool lstrip = false;       // takes the white space before it
   bool rstrip = false;       // takes the white space after it
   bool single_word = false;  // not inside a word
-  bool normalized =
-      false;  // looked for behind the normaliser, as it writes the token, where no other token is
+  // Searched for after the normaliser, as it writes the token, between the other tokens.
+  bool normalized = false;
 };
 
 struct NormaliserStep {
@@ -119,7 +119,7 @@ struct VocabSpec {
 Result<VocabSpec> vocab_from_tokenizer_json(std::string_view tokenizer_json,
                                             std::string_view tokenizer_config_json);
 
-// What Tokenizer::create() relies on: sizes agree, ids lie in the vocabulary.
+// Tokenizer::create() relies on this: sizes agree, ids lie in the vocabulary.
 Result<> check_vocab(const VocabSpec& spec);
 
 }  // namespace doppler::tokenizer

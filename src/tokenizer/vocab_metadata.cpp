@@ -14,7 +14,7 @@ using StepKind = NormaliserStep::Kind;
 struct ModelRow {
   const char* model;  // tokenizer.ggml.model
   VocabKind kind;
-  // What holds where the file does not say: the ids of the first models of that kind.
+  // The defaults if the file says nothing: the ids of the first models of that kind.
   int32_t bos, eos, unk, sep, pad;
   bool adds_bos;
 };
@@ -119,7 +119,7 @@ class MetadataReader {
     DP_CHECK(read_id("tokenizer.ggml.bos_token_id", row_->bos, spec_.bos));
     DP_CHECK(read_id("tokenizer.ggml.eos_token_id", row_->eos, spec_.eos));
     DP_CHECK(read_id("tokenizer.ggml.eot_token_id", kNoToken, spec_.eot));
-    DP_CHECK(read_id("tokenizer.ggml.eom_token_id", kNoToken, spec_.eom));  // behind a call of a tool
+    DP_CHECK(read_id("tokenizer.ggml.eom_token_id", kNoToken, spec_.eom));  // after a tool call
     DP_CHECK(read_id("tokenizer.ggml.unknown_token_id", row_->unk, spec_.unk));
     DP_CHECK(read_id("tokenizer.ggml.seperator_token_id", row_->sep, spec_.sep));  // spelled so in the format
     return read_id("tokenizer.ggml.padding_token_id", row_->pad, spec_.pad);
@@ -178,7 +178,7 @@ class MetadataReader {
     return {};
   }
 
-  // Of two texts a BERT has its separator between them, and others the end of the first and a separator.
+  // BERT puts its separator between two texts. Others put the end of the first text and a separator there.
   Result<> read_surroundings(bool adds_bos) {
     DP_TRY(const auto add_bos, metadata_.boolean("tokenizer.ggml.add_bos_token"));
     DP_TRY(const auto add_eos, metadata_.boolean("tokenizer.ggml.add_eos_token"));

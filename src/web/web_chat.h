@@ -1,4 +1,5 @@
-// A chat's way to tokens, and its answer's way to text, reasoning and calls of tools: the server's (openai/formats) as JSON.
+// A chat's way to tokens, and its answer's way to text, reasoning and calls of tools: the server's (openai/formats) as
+// JSON.
 #pragma once
 
 #include <string>
@@ -10,9 +11,9 @@
 namespace doppler::web {
 
 // body: {"messages", "tools", "tool_choice", "response_format", "chat_template_kwargs", "reasoning_effort"} in OpenAI's
-// shape. Gives {"tokens", "reading"} and, where a grammar was asked for, {"grammar"} as read_grammar() does. What "reading"
-// holds goes unread to the generation. `has_grammars`: somebody can honour a grammar; otherwise one that was asked for is an
-// error. Calls that must come are written freely behind their opening.
+// shape. Gives {"tokens", "reading"} and, if the body asks for a grammar, {"grammar"} as read_grammar() does. The host
+// passes "reading" on to the generation without reading it. `has_grammars`: the host can honour a grammar; otherwise a
+// body that asks for one is an error. Calls that must come are written freely after their opening.
 Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool has_grammars);
 
 // {"kind": "json-schema", "regex", "grammar", or "none" where the body asks for none, "text", "source"}.
@@ -24,7 +25,7 @@ class ChatReader {
   // reading: of begin_chat() with the same model.
   static Result<ChatReader> create(const engine::TextModel& text, const Json& reading);
 
-  bool shows_special() const { return shows_special_; }  // so must the answer's text
+  bool shows_special() const { return shows_special_; }  // the answer's text must show them too
   std::string push(std::string_view text);
   std::string finish();
 

@@ -14,7 +14,7 @@ namespace doppler::web {
 struct WebFiles {
   std::string root;                // what the user named, for messages
   std::string main_file;           // empty: a folder was named
-  std::vector<std::string> names;  // in the folder, where the host can tell
+  std::vector<std::string> names;  // in the folder, if the host can tell
 };
 std::unique_ptr<formats::FileSet> make_web_file_set(WebFiles files);
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kBitsPerWord = 32;
 
-// What became of a token; the numbers are also in web/grammars.mjs.
+// The fate of a token; the numbers are also in web/grammars.mjs.
 enum class Accepted : uint32_t { kNot = 0, kGoesOn = 1, kEnd = 2 };
 
 // Fills the words; 0: no token may be next.

@@ -1,5 +1,6 @@
-// What JavaScript calls (web/instance.mjs). Requests are JSON in memory from doppler_alloc(), freed here. Every call has a
-// number. It reports through dp_progress, dp_piece and dp_bytes until dp_answer ends it, which some calls do at once.
+// The functions that JavaScript calls (web/instance.mjs). Requests are JSON in memory from doppler_alloc(), freed here.
+// Every call has a number. It reports through dp_progress, dp_piece and dp_bytes until dp_answer ends it, which some
+// calls do at once.
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -19,7 +20,7 @@ uint32_t host_progress(uint32_t call, const char* stage, uint32_t stage_bytes, d
 // Tokens of an answer and the text that is certain with them.
 DP_HOST_IMPORT("dp_piece")
 void host_piece(uint32_t call, const int32_t* tokens, uint32_t count, const char* text, uint32_t bytes);
-// What of a result is no JSON; dp_answer follows.
+// The part of a result that is no JSON; dp_answer follows.
 DP_HOST_IMPORT("dp_bytes") void host_bytes(uint32_t call, const uint8_t* bytes, uint32_t count);
 // json: the result, or with ok = 0 {"kind", "message"}.
 DP_HOST_IMPORT("dp_answer") void host_answer(uint32_t call, uint32_t ok, const char* json, uint32_t bytes);

@@ -20,28 +20,29 @@ class WebModel {
   // request: {"files": {...}, "options": {...}}. Answers with the model's description.
   Task<Result<Json>> load(Json request, model::LoadProgress progress);
   // request: {"tokens", "options", "reading", "generated"}. reading: of a chat, whose pieces are then lists of events
-  // (web_chat.h). grammar: the host's number of one (web_guide.h). generated: where the device was lost, the answer's tokens so far, whose text is the first piece. Answers as `doppler run --json` prints. More than the model was
-  // loaded for wait for each other. `call` names it for cancel().
+  // (web_chat.h). grammar: the host's number of one (web_guide.h). generated: after a lost device, the answer's tokens
+  // so far, whose text is the first piece. Answers as `doppler run --json` prints. More than the model was loaded for
+  // wait for each other. `call` names it for cancel().
   Task<Result<Json>> generate(uint32_t call, Json request, PieceCallback on_piece);
   // request: {"tokens", "dimensions", "truncate"}. The vector of a text, of a model that gives embeddings.
   Task<Result<Embedding>> embed(Json request);
-  // Of a chat and of its grammar alone: web_chat.h. {"chat", "hasGrammars"} -> {"tokens", "reading", "grammar"}
+  // Begins a chat, or only reads its grammar: web_chat.h. {"chat", "hasGrammars"} -> {"tokens", "reading", "grammar"}
   Result<Json> begin_chat(const Json& request) const;
   // {"fields", "hasGrammars"} -> {"kind", "text", "source"}
   Result<Json> read_grammar(const Json& request) const;
-  // What each token spells, as its count of bytes (u16) and the bytes: 0 of tokens that stand for no text. The second
-  // are the tokens that end an answer.
+  // The spelling of each token, as its count of bytes (u16) and the bytes: 0 for tokens that stand for no text. The
+  // second list has the tokens that end an answer.
   Result<std::pair<std::vector<uint8_t>, std::vector<uint32_t>>> vocabulary() const;
   // {"text", "addSpecial", "parseSpecial"} -> {"tokens"}; {"tokens"} -> {"text"}.
   Result<Json> tokenize(const Json& request) const;
   Result<Json> detokenize(const Json& request) const;
   // {"messages", "addGenerationPrompt"} -> {"text"}, by the model's chat template.
   Result<Json> apply_template(const Json& request) const;
-  // Kernels in use and the better ones that were refused: {"kernels": [{"operation", "shape", "variant", "refused", "others"}]};
-  // others: that could be used too, in the table's order.
+  // Kernels in use and the better ones that were refused: {"kernels": [{"operation", "shape", "variant", "refused",
+  // "others"}]}; others: those that could be used too, in the table's order.
   Result<Json> kernels() const;
-  // A session file (engine/session_file.h) of these tokens, with as much of the cache as belongs to them; and back, which
-  // answers {"tokens"}.
+  // Makes a session file (engine/session_file.h) with these tokens, with the part of the cache that belongs to them;
+  // restore() reads it back and answers {"tokens"}.
   Task<Result<std::vector<uint8_t>>> save(Json request);
   Task<Result<Json>> restore(std::vector<uint8_t> bytes);
   void cancel(uint32_t call);

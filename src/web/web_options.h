@@ -1,5 +1,5 @@
-// What JavaScript passes as JSON, as the public option structs. Members that are absent keep their defaults;
-// the names are those of web/requests.mjs.
+// The JSON options of JavaScript as the public option structs. Members that are absent keep their defaults; the names
+// are those of web/requests.mjs.
 #pragma once
 
 #include "base/json_fwd.h"
@@ -12,8 +12,8 @@ namespace doppler::web {
 Result<WebFiles> read_files(const Json& json);
 // {"lane", "kv", "ctxLen", "chunk", "chatTemplate", "sequences", "poolTokens", "kernels": {operation: variant}}
 Result<LoadOptions> read_load_options(const Json& json);
-// GenerateOptions and SamplingOptions, their members in camelCase: {"maxTokens", "temperature", "logitBias": {id: number},
-// "whenFull": "stop" or "slide", ...}
+// GenerateOptions and SamplingOptions, their members in camelCase: {"maxTokens", "temperature", "logitBias": {id:
+// number}, "whenFull": "stop" or "slide", ...}
 Result<GenerateOptions> read_generate_options(const Json& json);
 // {"dimensions", "truncate"}
 Result<EmbedOptions> read_embed_options(const Json& json);

@@ -11,7 +11,7 @@ Result<std::unique_ptr<WebStreams>> WebStreams::create(engine::LoadedModel& load
   return made;
 }
 
-// Steps that are queued still, behind an end that was seen on the host.
+// Runs the steps that are still queued after an end that the host saw.
 Task<Result<void>> WebStreams::settle() {
   while (true) {
     auto turning = scheduler_->turn();

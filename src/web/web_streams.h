@@ -1,5 +1,5 @@
-// Generations of a model: the engine's scheduler, whose turns run on the browser's one thread for as long as there is work.
-// Natively scheduler_driver_native.h does this.
+// Generations of a model: the engine's scheduler, whose turns run on the browser's one thread for as long as there is
+// work. Natively scheduler_driver_native.h does this.
 #pragma once
 
 #include <functional>
@@ -34,8 +34,8 @@ class WebStreams {
   // The generation of that call, if there is one, ends with what it has.
   void cancel(uint32_t call);
   bool is_idle() const { return lines_.empty(); }
-  // While it is idle: of a runner that holds its text, what it holds of a beginning of `tokens`; and back. Of another nothing:
-  // the prefix cache has what it has.
+  // Only while it is idle. A runner that holds its text saves the cache of a beginning of `tokens`, and restores it.
+  // For another runner both do nothing: its prefix cache decides what it keeps.
   Task<Result<std::vector<uint8_t>>> save(std::span<const uint32_t> tokens);
   Task<Result<void>> restore(std::span<const uint32_t> tokens, std::span<const uint8_t> bytes);
 

@@ -145,7 +145,7 @@ TEST(DefaultModel, BrokenWeightsAreASentence) {
     options.sampling.temperature = temperature;
     const auto answer = model->new_session().generate("A fox", options);
     ASSERT_FALSE(answer) << answer->text;
-    EXPECT_NE(answer.error().message().find("The logits behind 0 tokens of the answer are no finite numbers"),
+    EXPECT_NE(answer.error().message().find("The logits after 0 tokens of the answer are no finite numbers"),
               std::string::npos)
         << answer.error().message();
   }

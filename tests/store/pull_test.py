@@ -86,7 +86,7 @@ class Interruptions(PullCase):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 1)
-        self.assertIn("What has arrived is kept", err)
+        self.assertIn("The arrived bytes are kept", err)
         self.file.slow = 0
         self.assertGreaterEqual(self.pull()["resumed_bytes"], MIB // 4)
 

@@ -83,13 +83,13 @@ $ doppler batch in.jsonl out.jsonl
 ~doppler: Cannot open in\.jsonl: .*
 exit 1
 $ doppler batch in.jsonl -
-doppler: OUT.jsonl was given as "-"; a file is needed, since what it has is not done again.
+doppler: OUT.jsonl was given as "-"; a file is needed, since its finished lines are not done again.
 exit 2
 $ echo '{"custom_id": "a"}' > in.jsonl; doppler batch in.jsonl in.jsonl
 doppler: in.jsonl is IN and OUT; two files are needed.
 exit 2
 $ echo notes > out.jsonl; doppler batch in.jsonl out.jsonl
-doppler: Line 1 of out.jsonl is no answer of a batch, so that nothing is added to that file; name a new one.
+doppler: Line 1 of out.jsonl is no answer of a batch, so that file is left unchanged; name a new one.
 exit 1
 $ cat out.jsonl
 notes

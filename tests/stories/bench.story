@@ -29,7 +29,7 @@ needs webgpu
 $ doppler bench $FLAGS --synthetic llama-tiny:q8_0 --streams 2 -n 100,2 -r 1 --ctx 256 -o json --output report.json 2>err >table
 exit 1
 $ cat err
-doppler: Test tg2 x2 is too short: tokens must come to each stream twice while all of them decode; raise -n.
+doppler: Test tg2 x2 is too short: tokens must come to each stream twice while all streams decode; raise -n.
 $ grep -c '| tg100 x2 |' table
 2
 $ grep '"test":' report.json
@@ -56,8 +56,8 @@ $ doppler bench --surface phone
 doppler: Surface "phone" is not known; allowed are native, browser and node.
 exit 2
 $ doppler bench --surface node --streams 4
-~doppler: Flag --streams says nothing to the npm package; with --surface node there are --surface, --model, .*
+~doppler: Flag --streams means nothing to the npm package; with --surface node there are --surface, --model, .*
 exit 2
 $ doppler bench --chromium-flags x
-doppler: Flag --chromium-flags is of --surface browser alone.
+doppler: Flag --chromium-flags is only for --surface browser.
 exit 2

@@ -60,7 +60,7 @@ $ doppler serve -m ""
 doppler: Flag --model was given ""; allowed is any text that is not empty.
 exit 2
 $ doppler serve -m story=
-doppler: Flag --model was given "story="; a model is missing behind the sign =.
+doppler: Flag --model was given "story="; a model is missing after the sign =.
 exit 2
 
 == files that are not there

@@ -1,5 +1,5 @@
-// Adapters under the scheduler: whose blocks are shared with whom, from where on, and who waits for a slot of the arena.
-// The scripted runner's positions remember their adapters as keys and values do.
+// Adapters under the scheduler: whose blocks are shared with whom, from where on, and who waits for a slot of the
+// arena. The scripted runner's positions remember their adapters as keys and values do.
 #include <gtest/gtest.h>
 
 #include "engine/scheduler/test_script.h"

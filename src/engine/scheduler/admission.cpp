@@ -121,7 +121,7 @@ Result<std::shared_ptr<Stream>> Scheduler::fork(const Stream& parent, Request re
                 request.tokens.size(), text.size());
   }
   DP_TRY(std::shared_ptr<Stream> stream, submit(std::move(request)));
-  // The parent's states stand behind all of its text.
+  // The parent's states stand after its whole text.
   if (!runner_.has_states()) sequences_.at(stream->id())->forked_from = parent.id();
   return stream;
 }
@@ -140,7 +140,8 @@ void Scheduler::expire() {
   }
 }
 
-// Whether the one takes the other's slot: by its priority, unless the other has waited for so long that it ranks as high.
+// True if the waiting one takes the other's slot: by its priority, unless the other has waited for so long that it
+// ranks as high.
 bool Scheduler::outranks(const Sequence* waiting, const Sequence* running) const {
   const Clock::time_point now = config_.now();
   return waiting && running && waiting->request.priority > running->request.priority &&
@@ -182,7 +183,7 @@ Result<void> Scheduler::admit(uint32_t budget) {
   return {};
 }
 
-// Whether the runner has them, or else they are being made, one request's after another.
+// True if the runner has the plans. Otherwise it begins to make them, one request's after another.
 bool Scheduler::has_plans(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
   if (runner_.is_prepared(settings)) return true;
@@ -266,7 +267,7 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
   return Beginning::kBegun;
 }
 
-// Of its `known` first blocks the most that it can begin behind: what its layers want besides these is there too.
+// The most of its `known` first blocks after which it can begin: the other needs of its layers are there too.
 size_t Scheduler::usable_blocks(const Sequence& sequence, size_t known) const {
   const auto tokens = static_cast<uint32_t>(sequence.tokens().size());
   for (size_t blocks = known;;) {
@@ -284,7 +285,7 @@ uint32_t Scheduler::start_in_held(const Sequence& sequence) const {
   return runner_.continues_from(static_cast<uint32_t>(a - held_.begin()));
 }
 
-// Behind the first `start` tokens, which are in its blocks.
+// Begins after the first `start` tokens, which are in its blocks.
 Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   sequence.phase = Phase::kPrefill;
   sequence.fed = start;
@@ -300,7 +301,7 @@ Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   return windows_.map(sequence.slot, sequence.windows);
 }
 
-// Whether the block behind the `found` ones is being evaluated for another sequence: then it is better waited for.
+// True if another sequence is evaluating the block after the `found` ones: then it is better to wait for it.
 bool Scheduler::comes_soon(const Sequence& sequence, size_t found) const {
   if (runner_.has_states()) return states_come_soon(sequence, found);
   if (found >= sequence.keys.size()) return false;

@@ -70,7 +70,7 @@ void BlockPool::publish(uint32_t block, const PrefixKey& key) {
 
 std::optional<BlockPool::Writable> BlockPool::make_writable(uint32_t block) {
   if (references(block) == 1 && !published(block)) return Writable{.block = block};
-  // Given back first: where nothing else is free, the block itself is taken, and has its content still.
+  // The block is given back first: if no other is free, take() gives the block itself, with its content.
   release(block);
   const std::optional<Taken> taken = take();
   if (!taken) {

@@ -1,7 +1,8 @@
-// Who holds which block of the runner's pool, and which blocks hold a known prefix. References are counted: a block of
-// a common prefix is held by every sequence that begins with it. A full block can be published under its key
-// (prefix_key.h); it stays findable when nobody holds it any more, until the pool needs it: least recently used first.
-// Bookkeeping alone: keys and values are moved by BlockTiers (block_tiers.h), which also knows the host's cache.
+// Says who holds which block of the runner's pool, and which blocks hold a known prefix. References are counted: a
+// block of a common prefix is held by every sequence that begins with it. A full block can be published under its key
+// (prefix_key.h); it stays findable when no sequence holds it any more, until the pool needs it: least recently used
+// first. This is only bookkeeping: BlockTiers (block_tiers.h), which also knows the host's cache, moves keys and
+// values.
 //
 // A block is in one of three states: held (references > 0), cached (published, not held), empty (neither).
 #pragma once
@@ -39,7 +40,7 @@ class BlockPool {
 
   // Keys of the full blocks of `tokens`.
   std::vector<PrefixKey> keys_of(std::span<const uint32_t> tokens, std::span<const uint32_t> extras) const;
-  // The key of the block behind `parent`'s, or of the first block (root_key).
+  // The key of the block after `parent`'s, or of the first block (root_key).
   PrefixKey key_of(const PrefixKey& parent, std::span<const uint32_t> tokens) const {
     return prefix_key(secret_, parent, tokens);
   }
@@ -55,11 +56,11 @@ class BlockPool {
     bool copy = false;   // keys and values must be copied from the block given, before other calls
     std::optional<PrefixKey> evicted;  // as in Taken
   };
-  // Copy on write: the caller gives back its reference to `block` and gets one that is its alone and not published,
-  // with the same content once copied. None: the block is held by others too and no other is free.
+  // Copy on write: the caller gives back its reference to `block` and gets one that only it holds and that is not
+  // published, with the same content once copied. None: others hold the block too and no other is free.
   std::optional<Writable> make_writable(uint32_t block);
 
-  // Whether every block is in one state and the keys name what they should. For tests.
+  // Checks that every block is in one state and the keys name the right blocks. For tests.
   Result<void> check() const;
 
  private:

@@ -1,4 +1,4 @@
-// The pool of blocks and the tiers behind it: references, prefixes, what is reused first, copy on write, the host's cache.
+// The pool of blocks and its tiers: references, prefixes, the order of reuse, copy on write, the host's cache.
 #include "engine/scheduler/block_pool.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,8 @@ void release_all(BlockPool& pool, const Blocks& blocks) {
   for (size_t i = blocks.size(); i-- > 0;) pool.release(blocks[i]);
 }
 
-// The secret is that of the vectors of the reference implementation; `openssl mac -macopt size:16 SIPHASH` gives the same.
+// The secret is that of the vectors of the reference implementation; `openssl mac -macopt size:16 SIPHASH` gives the
+// same.
 TEST(PrefixKey, IsSipHash128) {
   const struct {
     uint32_t words;
@@ -138,7 +139,7 @@ TEST(BlockPool, TheSecondBlockOfAPrefixStaysUnpublished) {
 
 TEST(BlockPool, WritesOnlyToBlocksOfOneHolder) {
   const auto tokens = counting(0, 1);
-  {  // its own and not published: as it is
+  {  // its own and not published: no copy
     BlockPool pool(2, 1, kSecret);
     const uint32_t own = pool.take()->block;
     const auto writable = pool.make_writable(own);
@@ -173,7 +174,7 @@ TEST(BlockPool, WritesOnlyToBlocksOfOneHolder) {
     EXPECT_TRUE(pool.find_prefix(keys).empty());
     expect_sound(pool);
   }
-  {  // shared, and none is free: the caller keeps what it has
+  {  // shared, and no block is free: the caller keeps its block
     BlockPool pool(1, 1, kSecret);
     const uint32_t shared = pool.take()->block;
     pool.share(shared);

@@ -1,6 +1,6 @@
-// The pool's blocks together with the host's cache behind them. A prefix that leaves the pool is read into the host's
-// cache before its block is written again; one that is asked for comes back. Both are queued among the runner's calls
-// and waited for by nobody: settle() takes what has arrived. Without a budget nothing is read.
+// The pool's blocks together with the host's cache. A prefix that leaves the pool is read into the host's cache before
+// its block is written again; a prefix that is needed again comes back. Both are queued among the runner's calls, and
+// no call waits for them: settle() takes what has arrived. Without a budget no block is read.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ class BlockTiers {
 
   // A block with one reference; the caller has seen pool().free_count() > 0.
   Result<uint32_t> take();
-  // How many of the keys, from the first on, the host's cache has.
+  // The number of keys, from the first on, that the host's cache has.
   size_t in_host(std::span<const PrefixKey> keys) const;
   // Takes a block, has the host's bytes of `key` written to it and publishes it. Preconditions: that of take(), and
   // in_host() has counted the key since the last settle().
   Result<uint32_t> restore(const PrefixKey& key);
-  // Copy on write (BlockPool::make_writable). Precondition: the caller holds the block alone, or that of take().
+  // Copy on write (BlockPool::make_writable). Precondition: only the caller holds the block, or that of take().
   Result<uint32_t> make_writable(uint32_t block);
   // Takes what was read, forgets what was written; what is still under way stays for the next time.
   Result<void> settle();
@@ -47,7 +47,7 @@ class BlockTiers {
     Task<Result<std::vector<uint8_t>>> task;
   };
   struct Write {
-    HostCache::Bytes bytes;  // destroyed behind the task, which reads them
+    HostCache::Bytes bytes;  // destroyed after the task, which reads them
     Task<Result<void>> task;
   };
   model::SequenceRunner& runner_;

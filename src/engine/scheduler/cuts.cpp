@@ -1,7 +1,7 @@
-// Where prompts of models with recurrent states are cut so that their states are kept (state_checkpoints.h). A state stands
-// behind all of a text that was evaluated, so whoever shares a prefix needs one that stands at its end: behind what a prompt
-// has in common with others, and behind its last full block, from where the conversation goes on. More are
-// kept on trial where pieces end, for texts that turn out to begin alike.
+// Cuts prompts of models with recurrent states so that their states are kept (state_checkpoints.h). A state stands
+// after the whole evaluated text, so a sequence that shares a prefix needs a state at the prefix's end. This is after
+// the part that a prompt has in common with others, and after its last full block, from where the conversation goes on.
+// More are kept on trial where pieces end, for texts that turn out to begin alike.
 #include <algorithm>
 
 #include "engine/scheduler/scheduler.h"
@@ -16,7 +16,7 @@ size_t common_keys(const Sequence& a, const Sequence& b) {
 
 }  // namespace
 
-// Of a prompt that begins behind `start`, and whose first `shared` blocks are others' too.
+// Plans the cuts of a prompt that begins after `start`, and whose first `shared` blocks are others' too.
 void Scheduler::plan_cuts(Sequence& sequence, uint32_t start, size_t shared) const {
   sequence.cuts.clear();
   sequence.kept = start;
@@ -31,8 +31,8 @@ void Scheduler::plan_cuts(Sequence& sequence, uint32_t start, size_t shared) con
   }
 }
 
-// Whether another prompt under way will leave states behind more of this one's text than the `found` blocks: then they are
-// better waited for. Where both go on together past the other's cuts, it gets another one.
+// True if another prompt under way will leave states after more of this one's text than the `found` blocks: then it is
+// better to wait for them. If both go on together past the other's cuts, it gets another one.
 bool Scheduler::states_come_soon(const Sequence& sequence, size_t found) const {
   if (runner_.checkpoint_count() == 0) return false;
   const uint32_t block_len = runner_.block_len();
@@ -59,7 +59,7 @@ uint32_t Scheduler::rows_of_piece(const Sequence& sequence, uint32_t rows) const
   return whole > sequence.fed ? whole - sequence.fed : rows;
 }
 
-// Behind a step with a piece of its prompt.
+// Called after a step with a piece of its prompt.
 Result<void> Scheduler::keep_states(Sequence& sequence) {
   const uint32_t block_len = runner_.block_len();
   const bool is_cut = !sequence.cuts.empty() && sequence.fed == sequence.cuts.front();

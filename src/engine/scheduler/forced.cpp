@@ -1,5 +1,5 @@
-// Tokens that a guide forces: appended at once, and evaluated together as a piece of a prompt, whose last row chooses the
-// next token. The slot begins again behind what it has evaluated, as one does that was preempted.
+// Tokens that a guide forces: appended at once, and evaluated together as a piece of a prompt, whose last row chooses
+// the next token. The slot begins again after its evaluated tokens, as one does that was preempted.
 #include <algorithm>
 
 #include "engine/scheduler/scheduler.h"
@@ -7,13 +7,13 @@
 namespace doppler::engine {
 namespace {
 
-// One alone is a step either way, and a piece costs more than a decode step.
+// A single one is a step either way, and a piece costs more than a decode step.
 constexpr size_t kLeastForced = 2;
 
 }  // namespace
 
-// Behind a token of a guided sequence that has not ended. Where something forbids it, the guide's mask leaves these tokens
-// alone, and they come step by step: the text is the same.
+// Called after a token of a guided sequence that has not ended. If something forbids it, the guide's mask leaves only
+// these tokens, and they come step by step: the text is the same.
 Result<void> Scheduler::append_forced(Sequence& sequence) {
   // A token that nobody evaluated has no log-probability when it is told.
   if (!config_.appends_forced || sequence.request.settings.sampling.logprobs != 0) return {};
@@ -34,7 +34,7 @@ Result<void> Scheduler::append_forced(Sequence& sequence) {
   return sequence.phase == Phase::kDecode ? evaluate_forced(sequence, len - 1) : Result<void>();
 }
 
-// The token at `from` was chosen and not evaluated; those behind it were forced.
+// The token at `from` was chosen and not evaluated; the tokens after it were forced.
 Result<void> Scheduler::evaluate_forced(Sequence& sequence, uint32_t from) {
   const auto len = static_cast<uint32_t>(sequence.tokens().size());
   while (sequence.blocks.size() < blocks_of(len, blocks_.pool().block_len())) {

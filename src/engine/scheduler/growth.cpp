@@ -109,7 +109,7 @@ void Scheduler::publish(Sequence& sequence) {
   }
 }
 
-// Those whose keys and values are there, when nothing of it is queued.
+// The tokens whose keys and values are there, when no step of the sequence is queued.
 std::vector<uint32_t> Scheduler::known_tokens(const Sequence& sequence) {
   const std::span<const uint32_t> known = std::span(sequence.tokens()).first(sequence.known_positions());
   return {known.begin(), known.end()};

@@ -1,4 +1,4 @@
-// What a generation's tokens must make, asked token by token: a grammar, which the scheduler knows nothing about.
+// A rule for a generation's tokens, asked token by token: a grammar, which the scheduler knows nothing about.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace doppler::engine {
 
-// Of one generation. It belongs to the scheduler's thread once its request is submitted.
+// The guide of one generation. It belongs to the scheduler's thread once its request is submitted.
 class Guide {
  public:
   virtual ~Guide() = default;

@@ -1,5 +1,5 @@
-// Sequences whose every token a guide must allow, among others: masks come in time, the others get the tokens that they would
-// get alone, and an end or an error of a guide is its own stream's.
+// Sequences whose every token a guide must allow, among others. Masks come in time, the others get the tokens that they
+// would get by themselves, and an end or an error of a guide affects only its own stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using testing::text;
 
 constexpr uint32_t kKinds = 5;
 
-// The k-th token must be k modulo kKinds. It ends behind `whole` tokens, or cannot go on behind `broken`. After each free token
-// the next `forces` ones are the smallest of their kind.
+// The k-th token must be k modulo kKinds. It ends after `whole` tokens, or cannot go on after `broken`. After each free
+// token the next `forces` ones are the smallest of their kind.
 class CountingGuide final : public Guide {
  public:
   explicit CountingGuide(uint32_t whole, uint32_t broken = 0, uint32_t forces = 0)
@@ -74,8 +74,8 @@ TEST(Guides, GuidedAndOthersRunTogether) {
   EXPECT_EQ(s.runner.most_outstanding, 2u) << "the device has a step of the others meanwhile";
 }
 
-// Beside one that decodes freely, with blocks for all or for too few, with recurrent states or none; ends and limits within
-// and behind what is forced.
+// Beside one that decodes freely, with blocks for all or for too few, with recurrent states or none; ends and limits
+// within and after the forced tokens.
 TEST(Guides, ForcedTokensAreAppendedAndChangeNothing) {
   constexpr uint32_t kForces = 6;
   for (const auto& [blocks, has_states] : {std::pair(200u, false), {24u, false}, {200u, true}, {24u, true}}) {

@@ -24,7 +24,7 @@ class HostCache {
   bool contains(const PrefixKey& key) const { return by_key_.contains(key); }
   // Null: not here. Counts as a use.
   Bytes find(const PrefixKey& key);
-  // What is larger than the whole budget is not kept.
+  // Bytes that exceed the whole budget are not kept.
   void put(const PrefixKey& key, std::vector<uint8_t> bytes);
 
  private:

@@ -26,7 +26,7 @@ struct PrefixSecret {
 };
 PrefixSecret random_prefix_secret();
 
-// `words`: the extras behind a zero key, or a block's tokens behind its parent's key.
+// `words`: the extras after a zero key, or a block's tokens after its parent's key.
 PrefixKey prefix_key(const PrefixSecret& secret, const PrefixKey& parent, std::span<const uint32_t> words);
 // The hash itself, of the words as little-endian bytes.
 PrefixKey siphash_128(const PrefixSecret& secret, std::span<const uint32_t> words);

@@ -139,7 +139,7 @@ Result<bool> Scheduler::queue_step() {
   return true;
 }
 
-// How many are queued while the host waits for the oldest.
+// The number of tickets that are queued while the host waits for the oldest.
 size_t Scheduler::tickets_ahead() const {
   const size_t most = std::min(config_.tickets_ahead, runner_.max_tickets());
   const auto has_piece = [](const InFlight& each) {

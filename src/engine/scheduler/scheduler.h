@@ -1,12 +1,12 @@
 // Many requests over one SequenceRunner: who gets a slot, what goes into each step, which blocks a sequence holds. The
-// host queues a few tickets ahead and reads tokens behind, so that the device does not wait for it.
-// A turn queues what fits and collects the oldest ticket:
+// host queues a few tickets ahead and reads tokens later, so that the device does not wait for it. A turn queues what
+// fits and collects the oldest ticket:
 //
 //   auto stream = scheduler.submit({.tokens = prompt, .settings = settings});
 //   while (co_await scheduler.turn()) print((*stream)->take());
 //
-// One thread; submit(), fork() and cancel() may also be called while a turn waits for its ticket. Whatever is scheduled
-// when, a stream's tokens are those of the same request alone (up to the rounding of other kernels).
+// One thread; submit(), fork() and cancel() may also be called while a turn waits for its ticket. Whatever the
+// schedule, a stream's tokens are those of the same request by itself (up to the rounding of other kernels).
 // Read next: sequence.h (positions), admission.cpp (who begins), scheduler.cpp (steps and tickets),
 // docs/design/sequences.md (what is promised).
 #pragma once
@@ -35,7 +35,7 @@ struct SchedulerConfig {
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
-  uint32_t decode_steps = model::kDefaultBatch;  // of a ticket, where nobody waits
+  uint32_t decode_steps = model::kDefaultBatch;  // of a ticket, if no request waits
   uint32_t piece_rows = 0;                       // of a prompt at a time; 0: as many as a step has
   // A piece of a prompt that takes longer makes the next ones of it smaller, one at a time.
   double piece_seconds = std::numeric_limits<double>::infinity();
@@ -72,8 +72,8 @@ class Scheduler {
 
   // SchedulerConfig::decode_steps from now on; at least 1.
   void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
-  // For a runner that holds its text: its tokens, while nothing runs, unless the text has other adapters than the runner's
-  // first; and the tokens that it holds from now on, as they
+  // For a runner that holds its text: its tokens, while nothing runs, unless the text has other adapters than the
+  // runner's first; and the tokens that it holds from now on, as they
   // were restored.
   const std::vector<uint32_t>& held() const;
   void hold(std::vector<uint32_t> tokens);
@@ -82,7 +82,7 @@ class Scheduler {
   size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
   const BlockTiers& blocks() const { return blocks_; }
   const WindowBlocks& windows() const { return windows_; }
-  // Whether slots and blocks are held by exactly those that should. For tests.
+  // Checks that exactly the right sequences hold slots and blocks. For tests.
   Result<void> check() const;
 
  private:

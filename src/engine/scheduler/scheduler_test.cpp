@@ -1,5 +1,5 @@
-// What is in each step, who begins, how a stream ends: a story each, over a scripted runner. Blocks and prefixes are in
-// sharing_test.cpp, random schedules in schedules_test.cpp.
+// Tests the content of each step, who begins, and how a stream ends: a story each, over a scripted runner. Blocks and
+// prefixes are in sharing_test.cpp, random schedules in schedules_test.cpp.
 #include "engine/scheduler/scheduler.h"
 
 #include <gtest/gtest.h>

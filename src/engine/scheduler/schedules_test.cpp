@@ -1,6 +1,6 @@
 // Random schedules of the scheduler over the scripted runner: submits, cancels, forks, deadlines, priorities, common
-// prefixes, pools from tight to ample, calls in the middle of a turn. After each turn slots and blocks must add up; in
-// the end each stream must have the tokens of its request alone, and nothing may be held.
+// prefixes, pools from tight to ample, calls in the middle of a turn. After each turn slots and blocks must add up. In
+// the end each stream must have the tokens that its request gets by itself, and no block may be held.
 // DOPPLER_SCHEDULES=first:count in the environment runs others than the usual ones.
 #include <gtest/gtest.h>
 
@@ -168,7 +168,7 @@ class Schedule {
       const Stream& parent = *streams_[number(0, static_cast<uint32_t>(streams_.size()) - 1)].stream;
       prompt = parent.sequence();
       if (chance(30))
-        prompt.resize(number(1, static_cast<uint32_t>(prompt.size())));  // as far as it was read
+        prompt.resize(number(1, static_cast<uint32_t>(prompt.size())));  // the part that was read
       request.tokens = prompt;
       stream = scheduler_->fork(parent, request);
     } else {
@@ -231,7 +231,7 @@ class Schedule {
   std::vector<std::vector<uint32_t>> prefixes_;
   std::vector<Running> streams_;
   uint32_t left_ = 0;   // requests to come
-  bool ample_ = false;  // blocks for all slots: of one priority nobody is ever preempted or left out
+  bool ample_ = false;  // blocks for all slots: within one priority no sequence is ever preempted or left out
   bool cancels_ = true;
   bool has_priorities_ = true;
 };

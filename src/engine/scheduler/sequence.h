@@ -42,7 +42,7 @@ struct Sequence {
   std::vector<uint32_t> blocks;  // its table
   WindowTable windows;           // its other one
   std::vector<PrefixKey> keys;  // of its full blocks: of the prompt when it begins, of the answer as it comes
-  uint32_t published = 0;       // blocks, of those with keys, that were offered to the pool
+  uint32_t published = 0;       // blocks with keys that were offered to the pool
   uint32_t fed = 0;             // positions of the prompt that are in blocks or queued
   uint32_t feed_to = 0;         // tokens().size() when it got its slot: where its prefill ends
   uint32_t asked = 0;           // tokens of the answer that are queued or there
@@ -60,12 +60,12 @@ struct Sequence {
   bool running() const { return phase == Phase::kPrefill || phase == Phase::kDecode; }
   bool leaving() const { return phase == Phase::kPreempted || phase == Phase::kEnded; }
   bool guided() const { return request.guide != nullptr; }
-  // What a guided one may choose is known when its last token is.
+  // A guided one may choose only when its last token is known.
   bool may_decode() const { return phase == Phase::kDecode && asked < limit && !(guided() && in_flight > 0); }
   // Where the next piece of its prompt ends at the latest.
   uint32_t piece_end() const { return cuts.empty() ? feed_to : cuts.front(); }
-  // Positions that are written when everything queued has run and `more` steps behind it. Drafts may ask for more tokens than
-  // there may be.
+  // Positions that are written when everything queued has run and then `more` steps. Drafts may ask for more tokens
+  // than there may be.
   uint32_t positions(uint32_t more) const {
     return fed < feed_to ? feed_to : std::max(feed_to, prompt_len + std::min(asked + more, limit) - 1);
   }

@@ -1,5 +1,5 @@
-// Blocks under the scheduler: common prefixes, copies, forks, preemption, the host's cache. A story each, over a scripted
-// runner.
+// Blocks under the scheduler: common prefixes, copies, forks, preemption, the host's cache. A story each, over a
+// scripted runner.
 #include <gtest/gtest.h>
 
 #include "engine/scheduler/test_script.h"
@@ -31,7 +31,7 @@ TEST(Sharing, ACommonPrefixIsEvaluatedOnce) {
   }
 }
 
-// Of layers with a window: blocks of a prefix are there as long as the pool has no other use for them.
+// Layers with a window: blocks of a prefix are there as long as the pool has no other use for them.
 TEST(Sharing, APrefixIsSharedWithItsWindow) {
   Script s({.ctx_len = 128, .blocks = 128, .rows = 20, .window = 10});
   const Request request = ask(text(41), 10), other = ask(text(41), 20);
@@ -66,7 +66,7 @@ TEST(Sharing, WindowsThatAreBehindAreGivenBack) {
   s.expect_alone(stream, request);
 }
 
-// The second request waits for the prefix that the first evaluates; a third behind it does not wait for that.
+// The second request waits for the prefix that the first evaluates; a third request after it does not wait for that.
 TEST(Sharing, WhoWaitsForAPrefixHoldsUpNobody) {
   Script s({.ctx_len = 400, .blocks = 400});
   const StreamPtr first = s.submit(ask(text(300), 5, 1)), same = s.submit(ask(text(300), 5, 2)),

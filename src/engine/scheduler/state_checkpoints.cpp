@@ -8,7 +8,7 @@ StateCheckpoints::StateCheckpoints(model::SequenceRunner& runner) : runner_(runn
 
 size_t StateCheckpoints::usable(std::span<const PrefixKey> keys, size_t found, uint32_t tokens) const {
   if (!runner_.has_states()) return found;
-  // The last token is always evaluated, and behind the states of those before it.
+  // The last token is always evaluated, after the states of the tokens before.
   size_t blocks = std::min<size_t>(found, (tokens - 1) / runner_.block_len());
   while (blocks > 0 && !by_key_.contains(keys[blocks - 1])) --blocks;
   return blocks;

@@ -1,6 +1,6 @@
-// Which of the runner's checkpoints of recurrent states (SequenceRunner::save_states) stands behind which prefix: under the
-// key of the prefix's last block (block_pool.h), whose keys and values the pool has or not. The one used longest ago makes room.
-// Of models without such states all prefixes are usable, and nothing is kept.
+// Says which of the runner's checkpoints of recurrent states (SequenceRunner::save_states) stands after which prefix:
+// under the key of the prefix's last block (block_pool.h), whose keys and values the pool may have or not. The one used
+// longest ago makes room. For models without such states all prefixes are usable, and no checkpoints are kept.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@ class StateCheckpoints {
   // `runner` must outlive it.
   explicit StateCheckpoints(model::SequenceRunner& runner);
 
-  // Of the `found` first blocks of a text of `tokens` tokens the most that it can begin behind.
+  // The most of the `found` first blocks after which a text of `tokens` tokens can begin.
   size_t usable(std::span<const PrefixKey> keys, size_t found, uint32_t tokens) const;
-  // The slot's states, which stand behind the block of this key. on_trial: until they are used they are the first to make room.
+  // Saves the slot's states, which stand after the block of this key. on_trial: until they are used they are the first
+  // to make room.
   Result<void> save(uint32_t slot, const PrefixKey& key, bool on_trial);
   // Precondition: usable() has named this key's block since the last save().
   Result<void> load(const PrefixKey& key, uint32_t slot);

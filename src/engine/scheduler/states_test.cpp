@@ -1,5 +1,5 @@
-// Prefixes of models with recurrent states: whose states are kept where, and who begins behind them. The scripted runner
-// fails where a slot's states are of another text or stand elsewhere.
+// Prefixes of models with recurrent states: whose states are kept where, and who begins after them. The scripted runner
+// fails if a slot's states are of another text or position.
 #include <gtest/gtest.h>
 
 #include "engine/scheduler/test_script.h"
@@ -111,7 +111,7 @@ TEST(States, WithoutCheckpointsAllIsEvaluated) {
   EXPECT_EQ(s.piece_rows(), 80u);
 }
 
-// Without a cut: the rows of a step end where a block does.
+// Pieces without a cut: the rows of a step end where a block does.
 TEST(States, WherePiecesEndTheyAreKeptOnTrial) {
   StatesScript s(3, 100);
   const Request request = ask(text(100), 5);

@@ -1,5 +1,5 @@
-// What goes into a step, as pure functions: how many rows of prompts beside the decoding slots and whose, and how many
-// decode steps at once. Read next: scheduler.h, which asks them.
+// The content of a step, as pure functions: how many rows of prompts beside the decoding slots and whose, and how many
+// decode steps at once. Read next: scheduler.h, which calls them.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct BudgetNeeds {
   size_t decoding = 0;     // slots
   size_t prompts = 0;      // that are being evaluated, or wait in the queue
 };
-// Rows of prompts in a step: all that are left where nobody decodes; else the share, once for each prompt a decoding slot, so
-// that the few who decode do not keep the many from their first token.
+// Rows of prompts in a step. If no slot decodes, all rows that are left; else the share, once for each prompt a
+// decoding slot, so that the few who decode do not keep the many from their first token.
 uint32_t prompt_budget(const BudgetNeeds& needs);
 
 struct PromptNeed {

@@ -1,5 +1,5 @@
-// What a caller gives the scheduler and what it gets back: a request, and a stream to which tokens come while the
-// scheduler's turns run. Tokens only: text, stop strings and templates are their caller's matter.
+// A caller gives the scheduler a request and gets a stream, to which tokens come while the scheduler's turns run.
+// Tokens only: text, stop strings and templates are their caller's matter.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct StreamTimings {
   uint32_t cached_tokens = 0;     // of the prompt, found in blocks: not evaluated
   uint32_t evaluated_tokens = 0;  // of the prompt, so far
   uint32_t generated_tokens = 0;
-  uint32_t forced_tokens = 0;  // of these, appended without a step each
+  uint32_t forced_tokens = 0;  // of the generated ones, appended without a step each
   model::DraftTally drafts;
   uint32_t preemptions = 0;   // how often its slot or blocks went to another, and it was evaluated again
   double queued_seconds = 0;  // from submit to the slot
@@ -69,7 +69,7 @@ class Stream {
     taken_ += static_cast<uint32_t>(out.size());
     return out;
   }
-  // Of the same tokens, where the request asks for them: before take() or behind it.
+  // The log-probabilities of the same tokens, if the request asks for them: before take() or after it.
   std::vector<kernels::LogProbEntry> take_logprobs() { return std::exchange(logprobs_, {}); }
   const std::vector<uint32_t>& sequence() const { return sequence_; }  // prompt and all tokens so far
   const StreamTimings& timings() const { return timings_; }

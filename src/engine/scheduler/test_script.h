@@ -1,5 +1,5 @@
-// A scheduler over the scripted runner with a clock of its own, for the stories of its tests. Each turn also checks that
-// slots and blocks add up, each write that its block is held once.
+// A scheduler over the scripted runner with a clock of its own, for the stories of its tests. Each turn also checks
+// that slots and blocks add up, each write that its block is held once.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -202,7 +202,7 @@ void TestSequenceRunner::check_writable(uint32_t block, uint32_t slot) {
   }
 }
 
-// Writes a position behind all that stand before it, whose prefixes must be of this very text.
+// Writes a position after all earlier ones, whose prefixes must be of this very text.
 uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) {
   uint64_t prefix = kEmptyPrefix;
   for (uint32_t p = 0; p < pos; ++p) {

@@ -1,8 +1,7 @@
-// A SequenceRunner without a GPU that checks what the scheduler asks of it. Its model chooses each token by a hash of
-// all tokens before it, as it finds them in the slot's blocks, and of seed and random counter; each position also
-// remembers a hash of its whole prefix, as keys and values do. So a wrong block, a lost or doubled step or a stale prefix
-// changes the text, which alone() predicts.
-// A violation of the contract (model/sequence_runner.h) is a test failure at once.
+// A SequenceRunner without a GPU that checks the scheduler's calls. Its model chooses each token by a hash of all
+// tokens before it, as it finds them in the slot's blocks, and of seed and random counter. Each position also remembers
+// a hash of its whole prefix, as keys and values do. So a wrong block, a lost or doubled step or a stale prefix changes
+// the text, which alone() predicts. A violation of the contract (model/sequence_runner.h) is a test failure at once.
 #pragma once
 
 #include <cstdint>
@@ -69,11 +68,11 @@ class TestSequenceRunner final : public model::SequenceRunner {
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
   Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
 
-  // What a request gets when nothing else runs, and whether its last token is a stop.
+  // The tokens of a request when nothing else runs; says whether the last one is a stop.
   static std::vector<uint32_t> alone(const RunnerShape& shape, std::vector<uint32_t> prompt,
                                      const model::GenerationSettings& settings);
 
-  // What a ticket held, for tests that look at the order of things.
+  // The content of a ticket, for tests that look at the order of things.
   struct Call {
     std::vector<uint32_t> decoding;
     uint32_t steps = 0, piece_rows = 0;

@@ -1,7 +1,7 @@
-// Who begins next: the highest level first, where a level is the request's priority and one more for each
-// `aging` that it has waited, so that every request comes to the top; among the clients at that level deficit round
-// robin (Shreedhar and Varghese 1996) over tokens; of a client's, the oldest. Equal clients that always have something
-// waiting are thus served equal numbers of tokens, to within the quantum and twice the largest request.
+// Decides who begins next: the highest level first. A level is the request's priority and one more for each `aging`
+// that it has waited, so that every request comes to the top. Among the clients at that level it is deficit round robin
+// (Shreedhar and Varghese 1996) over tokens; of a client's requests, the oldest. Equal clients that always have
+// something waiting are thus served equal numbers of tokens, to within the quantum and twice the largest request.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class WaitingQueue {
   size_t size() const { return count_; }
   void push(Sequence& sequence);
   void remove(Sequence& sequence);
-  // The one that begins next, of clients that `may` accepts; null: there is none. It stays in the queue until
-  // remove(); asked again it is the same, if nothing has changed.
+  // The one that begins next, of clients that `may` accepts; null: there is none. It stays in the queue until remove().
+  // Another call gives the same one, if the queue has not changed.
   Sequence* pick(Clock::time_point now, const std::function<bool(uint64_t client)>& may);
   // One of the highest level; null: none waits.
   const Sequence* highest(Clock::time_point now) const;
@@ -42,7 +42,7 @@ class WaitingQueue {
   using Fifo = std::map<uint64_t, Sequence*>;  // by serial: one that was preempted gets its old place
   struct Client {
     uint64_t id = 0;
-    std::map<int32_t, Fifo> by_priority;  // none of them empty
+    std::map<int32_t, Fifo> by_priority;  // no Fifo is empty
     int64_t deficit = 0;                  // tokens that it may still begin
   };
   static int64_t cost(const Sequence& sequence) { return int64_t{sequence.prompt_len} + sequence.limit; }

@@ -44,7 +44,7 @@ Result<void> WindowBlocks::begin(WindowTable& table, std::span<const PrefixKey> 
   const uint32_t first = first_seen(start), end = end_before(start);
   table = {.first = first, .blocks = pool_.find_prefix(keys.subspan(first, end - first))};
   if (table.blocks.size() != end - first) {
-    return fail(ErrorKind::kInternal, "Of the window before position %u %zu blocks are there, not %u.", start,
+    return fail(ErrorKind::kInternal, "The window before position %u has %zu blocks, not %u.", start,
                 table.blocks.size(), end - first);
   }
   if (start % pool_.block_len() == 0) return {};

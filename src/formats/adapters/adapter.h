@@ -1,5 +1,5 @@
-// A low-rank adapter (LoRA, Hu et al. 2021) in memory, whatever file it came from. A matrix W of the base model with one
-// gives W x + scale * B (A x). Names of tensors are those of the file: fit_adapter.h finds the model's.
+// A low-rank adapter (LoRA, Hu et al. 2021) in memory, whatever file it came from. A matrix W of the base model with
+// one gives W x + scale * B (A x). Names of tensors are those of the file: fit_adapter.h finds the model's.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Fuzz target: any bytes as an adapter. The first byte says as what: a GGUF file, or adapter_config.json, up to a zero byte,
-// and after it adapter_model.safetensors. Sizes within one tensor must agree.
+// Fuzz target: any bytes as an adapter. The first byte says as what: a GGUF file, or adapter_config.json, up to a zero
+// byte, and after it adapter_model.safetensors. Sizes within one tensor must agree.
 #include <algorithm>
 #include <memory>
 

@@ -1,5 +1,5 @@
-// Adapters: patterns and scales of adapter_config.json, what is refused by which sentence, both kinds of file against each
-// other and against base models.
+// Adapters: patterns and scales of adapter_config.json, what is refused by which sentence, both kinds of file against
+// each other and against base models.
 #include <algorithm>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
-// An adapter against a base model: which of the model's matrices each of its tensors adapts, and B's rows in the order in
-// which the model's file has the matrix's rows. Adapter and model may be of different kinds of file.
+// An adapter against a base model: which of the model's matrices each of its tensors adapts, and B's rows in the order
+// in which the model's file has the matrix's rows. Adapter and model may be of different kinds of file.
 #pragma once
 
 #include <optional>

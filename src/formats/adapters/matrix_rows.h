@@ -1,5 +1,6 @@
 // A matrix of a checkpoint on the host, in f32: where its file holds it, by itself, inside a fused one, or head by head
-// beside another. For what is computed of weights when an adapter is loaded (model/adapter_arena.h) or merged (merge.h).
+// beside another. For what is computed of weights when an adapter is loaded (model/adapter_arena.h) or merged
+// (merge.h).
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Adapters merged into the weights of a model, for those who want one file: W + s B A, or DoRA's, of every row that is read,
-// in the number type that the tensor has. Read next: convert/convert_native.h, which reads it.
+// Adapters merged into the weights of a model, for those who want one file: W + s B A, or DoRA's, of every row that is
+// read, in the number type that the tensor has. Read next: convert/convert_native.h, which reads it.
 #pragma once
 
 #include <memory>

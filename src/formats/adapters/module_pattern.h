@@ -1,6 +1,6 @@
 // The regular expressions of adapter_config.json, which name modules by the end of their names: literals, '.', classes,
-// groups, alternatives and the counts * + ?. Our own matcher, since patterns come from foreign files: it takes a bounded
-// number of steps.
+// groups, alternatives and the counts * + ?. Our own matcher, since patterns come from foreign files: it takes a
+// bounded number of steps.
 #pragma once
 
 #include <memory>

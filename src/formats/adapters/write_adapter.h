@@ -7,8 +7,8 @@
 
 namespace doppler::formats {
 
-// llama.cpp's GGUF. It has one alpha, which the first matrix's scale decides; those of others go into B. Errors: what GGUF
-// cannot hold, by its name (magnitudes of DoRA, biases, whole tensors); an adapter of another model.
+// llama.cpp's GGUF. It has one alpha, which the first matrix's scale decides; those of others go into B. Errors: what
+// GGUF cannot hold, by its name (magnitudes of DoRA, biases, whole tensors); an adapter of another model.
 Result<void> write_gguf_adapter(const Adapter& adapter, const ModelConfig& model, ByteSink& sink);
 
 // The two files of a PEFT folder.

@@ -1,5 +1,5 @@
-// Apertus: each head of q and k is normalised before its rotation, and the feed-forward layer is not gated: xIELU (xielu.h).
-// Facts: transformers' ApertusConfig; llama.cpp's LLM_ARCH_APERTUS.
+// Apertus: each head of q and k is normalised before its rotation, and the feed-forward layer has no gates but xIELU
+// (xielu.h). Facts: transformers' ApertusConfig; llama.cpp's LLM_ARCH_APERTUS.
 #include "base/json.h"
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/rows.h"

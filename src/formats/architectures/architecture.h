@@ -1,5 +1,5 @@
-// What a family's files say, in one row: names of architectures, keys, tensors and shapes in GGUF and in Hugging Face
-// folders. Loader, converter, synthetic models, `doppler inspect` and docs/reference/models.md read the same row.
+// The facts about a family's files, in one row: names of architectures, keys, tensors and shapes in GGUF and in Hugging
+// Face folders. Loader, converter, synthetic models, `doppler inspect` and docs/reference/models.md read the same row.
 // To add a family: a file with its row beside llama.cpp, and its word in family_list.h.
 #pragma once
 
@@ -48,7 +48,7 @@ enum class Dim : uint8_t {
   kValueHeads,
   kValueRows,
   kValueDim,
-  kDense1Rows,  // outputs of the matrices behind a pooling
+  kDense1Rows,  // outputs of the matrices after a pooling
   kDense2Rows,
   kPositionCount,
   kTypeCount,
@@ -69,7 +69,7 @@ enum class Dim : uint8_t {
   kLaurelRank,
   kTwoHidden,
 };
-// In layer `layer`, where layers differ.
+// In layer `layer`, if layers differ.
 uint64_t extent(Dim dim, const ModelConfig& config, uint32_t layer);
 
 // Outermost first: {kFfn, kHidden} is a matrix of ffn_dim rows. One to four dimensions.
@@ -90,20 +90,20 @@ class Shape {
 
 struct TensorRow {
   TensorId id;
-  std::string_view gguf;         // behind "" or "blk.N.", before the suffix
-  std::string_view huggingface;  // behind "model." or "model.layers.N."; lm_head stands alone
+  std::string_view gguf;         // after "" or "blk.N.", before the suffix
+  std::string_view huggingface;  // after "model." or "model.layers.N."; lm_head has no prefix
   Shape shape;                   // files may leave out dimensions of one
   bool is_norm = false;          // or another vector that is not multiplied with
   std::string_view gguf_suffix = ".weight", huggingface_suffix = ".weight";
   bool is_vector = false;        // numbers that kernels read in f32, whatever the shape; without an offset
   bool is_log = false;           // Hugging Face stores log(-w)
-  uint32_t part = 0, parts = 1;  // of each head's rows, where a tensor holds several matrices head by head
-  uint32_t gguf_part = 0,
-           gguf_parts = 1;      // where GGUF's tensor holds several, one behind another: [gguf_parts, n, k]
-  Dim gguf_groups = Dim::kOne;  // of a vector that GGUF has as a matrix of so many rows
+  uint32_t part = 0, parts = 1;  // of each head's rows, if a tensor holds several matrices head by head
+  // If GGUF's tensor holds several matrices, one after another: [gguf_parts, n, k].
+  uint32_t gguf_part = 0, gguf_parts = 1;
+  Dim gguf_groups = Dim::kOne;  // for a vector that GGUF has as a matrix: the number of its rows
 };
 
-// Which layers the sliding window of a file is for.
+// The layers that the sliding window of a file is for.
 enum class WindowRule : uint8_t {
   kNone,         // none: config.json's number means nothing, a GGUF file must not have one
   kAllLayers,    // all
@@ -111,15 +111,15 @@ enum class WindowRule : uint8_t {
   kUpperLayers,  // those from max_window_layers on where use_sliding_window is true, or layer_types
 };
 
-// Which matrices have biases. A checkpoint's biases of further matrices are used too.
+// The matrices that have biases. A checkpoint's biases of further matrices are used too.
 enum class Biases : uint8_t {
   kNone,
   kQkv,         // of q, k and v, always
-  kQkvKey,      // of q, k and v, where config.json's attention_bias asks for them
+  kQkvKey,      // of q, k and v, if config.json's attention_bias asks for them
   kConfigKeys,  // those that config.json's attention_bias and mlp_bias ask for
 };
 
-// A metadata field of a GGUF file, behind "<architecture>.".
+// A metadata field of a GGUF file, whose key follows "<architecture>.".
 struct GgufField {
   std::string_view key;
   std::variant<uint32_t, float, bool, std::string, std::vector<int32_t>, std::vector<float>> value;
@@ -131,12 +131,12 @@ struct GgufRow {
       architectures;  // also the prefix of the keys; the first is what is written, of models with experts the last
   Required<RopePairing> pairing;  // that the rows of q and k are ordered for
   WindowRule window = WindowRule::kNone;
-  // The tensors that hold q, k and v, and gates and ups, where files of the architecture have them as one; empty: apart.
+  // The tensors that hold q, k and v, and gates and ups, if files of the architecture have them as one; empty: apart.
   std::string_view qkv = {}, gate_up = {};
-  // Yarn's attention factor is written as the two numbers that it is a ratio of: mscale_all_dim times this is the key. 0: as
-  // itself.
+  // Yarn's attention factor is written as the two numbers that it is a ratio of: the key is mscale_all_dim times this.
+  // 0: the key is mscale_all_dim.
   float yarn_log_multiplier = 0;
-  // What attention's logits are multiplied by, which no key says.
+  // The factor of attention's logits, which no key says.
   float (*attention_scale)(const ModelConfig& config) = usual_attention_scale;
   // A file without norms of q and k is of a model without them.
   bool optional_qk_norm = false;
@@ -144,13 +144,14 @@ struct GgufRow {
   bool tiles_value_heads = false;
   // attention.head_count_kv is a list of a count a layer, 0 for those with a recurrent state.
   bool kv_heads_by_layer = false;
-  // Some layers are feed-forward layers alone: feed_forward_length is a list likewise, 0 for the others, which have none.
+  // Some layers have only a feed-forward branch: feed_forward_length is a list, too, with 0 for the others, which have
+  // none.
   bool ffn_by_layer = false;
   // Counts of kv heads, feed-forward dimensions and the window's pattern may be lists of one a layer, which `read` and
   // `write` have to say more of; the general reader takes those of the last layer, the first and all.
   bool has_lists = false;
-  // What the architecture's own keys say, after the general ones were read, and those keys for a file that is written.
-  // Both or none; what is read must be compared in gguf_metadata.cpp.
+  // Reads the architecture's own keys, after the general ones; writes those keys for a file. Both or none;
+  // gguf_metadata.cpp must compare what is read.
   Result<void> (*read)(const GgufKeys& keys, ModelConfig& config) = nullptr;
   std::vector<GgufField> (*write)(const ModelConfig& config) = nullptr;
   std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
@@ -162,7 +163,7 @@ struct HuggingFaceType {
   WindowRule window;
 };
 
-// transformers' default of a field, where it is not the usual one: published files leave out what equals it.
+// transformers' default of a field, if it is not the usual one: published files leave out fields that equal it.
 struct FieldDefault {
   const char* key;
   double value;
@@ -181,24 +182,24 @@ struct HuggingFaceRow {
   std::span<const FieldDefault> defaults = {};
   // The name in layer_types of layers with a recurrent state; empty: there are none.
   std::string_view recurrent_type = {};
-  // What the architecture's own fields say, after the general ones were read.
+  // Reads the architecture's own fields, after the general ones.
   Result<void> (*read)(const Json& json, ModelConfig& config) = nullptr;
   std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
   std::string_view norm_epsilon = "rms_norm_eps", window = "sliding_window";
-  // What tensors begin with, where a checkpoint has it, and what stands before the number of a layer.
+  // The begin of tensors' names, in checkpoints that have it, and the word before the number of a layer.
   std::string_view prefix = "model.", layers = "layers.";
 };
 
 struct Architecture {
   std::string_view family;
-  ActivationFn activation = ActivationFn::kSilu;  // where config.json names none; GGUF never does
+  ActivationFn activation = ActivationFn::kSilu;  // if config.json names none; GGUF never does
   Biases biases = Biases::kNone;
-  // WindowRule::kPattern, where the file gives no number: every so many layers one sees everything.
+  // WindowRule::kPattern, if the file gives no number: one layer in so many sees everything.
   uint32_t window_pattern = 0;
-  double sliding_rope_theta =
-      0;  // of layers that slide, where a file gives none; 0: they rotate as the others do
+  // For layers that slide, if a file gives none; 0: they rotate as the others do.
+  double sliding_rope_theta = 0;
   std::span<const TensorId> layer;       // the tensors of a layer, in the order of the forward pass
-  std::span<const TensorId> model = {};  // outside the layers, behind the embedding
+  std::span<const TensorId> model = {};  // outside the layers, after the embedding
   bool has_final_norm = true;
   bool has_first_norm = true;  // before the attention of the first layer
   bool bidirectional = false;  // an encoder, which gives vectors whatever else its files say
@@ -206,7 +207,7 @@ struct Architecture {
   // Embeddings of fewer dimensions are the first ones of an embedding (Kusupati et al. 2022).
   bool truncatable = false;
   std::span<const TensorId> recurrent_layer = {};  // the same of a layer with a recurrent state
-  // Files may have a layer of `layer` behind the last one that predicts the token after the next one (next_layer.h).
+  // Files may have one more layer of `layer` at the end, which predicts the token after the next one (next_layer.h).
   bool has_next_layer = false;
   std::span<const TensorRow> own_tensors = {};  // in place of the usual rows (tensor_names.cpp)
   GgufRow gguf;
@@ -221,26 +222,26 @@ Result<const Architecture*> find_architecture_huggingface(std::string_view model
 // The row that `config` was read by.
 const Architecture& architecture_of(const ModelConfig& config);
 
-// What a GGUF file of the model calls its architecture.
+// GGUF's name for the architecture of the model.
 std::string_view gguf_architecture(const ModelConfig& config);
 
-// True if layer `layer` has the tensor: those of mixtures of experts stand in place of the feed-forward layer's, and those
-// of is_of_next_layer() are of a next layer (config.h) alone.
+// True if layer `layer` has the tensor. Those of mixtures of experts stand in place of the feed-forward layer's, and
+// only a next layer (config.h) has those of is_of_next_layer().
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer);
 
-// What a next layer has beside the tensors of other layers.
+// True for the tensors that only a next layer has.
 bool is_of_next_layer(TensorId id);
 
-// The usual row of a tensor or, where it has one, the architecture's own.
+// The usual row of a tensor or, if it has one, the architecture's own.
 const TensorRow& tensor_row(const Architecture& architecture, TensorId id);
 
-// A tensor of a model: which, and of which layer (0 outside the layers).
+// A tensor of a model: its row, and its layer (0 outside the layers).
 struct PlacedTensor {
   const TensorRow* row;
   uint32_t layer;
 };
-// All tensors but biases, in the order in which a forward pass touches them: the output matrix, which is not there where
-// embeddings are tied, behind the layers, and those of a next layer behind all.
+// All tensors but biases, in the order in which a forward pass touches them: the output matrix (absent if embeddings
+// are tied) after the layers, and those of a next layer at the end.
 std::vector<PlacedTensor> tensors_of(const ModelConfig& config);
 
 // True if the tensor `id` must have a bias in this model.

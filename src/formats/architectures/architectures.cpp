@@ -18,14 +18,14 @@ constexpr const Architecture* kTable[] = {
 #include "formats/architectures/family_list.h"
 };
 
-// What an unknown name most likely was to be: a name that is spelt nearly so, else the one that begins most like it.
+// The most likely meaning of an unknown name: a name that is spelt nearly so, else the one that begins most like it.
 std::string nearest_of(std::string_view name, const std::vector<std::string>& known) {
   constexpr ptrdiff_t kFewest = 4;  // letters that say something of a family
   const auto shared = [&](const std::string& other) {
     return std::ranges::mismatch(name, other).in1 - name.begin();
   };
   const auto likeness = [&](const std::string& other) {
-    // Of equals the last by name: numbers of families grow.
+    // The last of equals by name wins: numbers of families grow.
     return std::tuple(shared(other), -static_cast<ptrdiff_t>(other.size()), std::string_view(other));
   };
   std::vector<std::string> likest;

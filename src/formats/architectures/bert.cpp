@@ -1,6 +1,7 @@
-// BERT: an encoder with learned positions and token types, norms behind the branches, biases, and a feed-forward layer without
-// gates. RoBERTa (also XLM-RoBERTa and CamemBERT) is the same but for its folders: positions are counted from the id of padding
-// on, and the class head has a matrix of its own. Facts: transformers' models of these names; llama.cpp's LLM_ARCH_BERT.
+// BERT: an encoder with learned positions and token types, norms after the branches, biases, and a feed-forward layer
+// without gates. RoBERTa (also XLM-RoBERTa and CamemBERT) differs only in its folders: positions are counted from the
+// id of padding on, and the class head has a matrix of its own. Facts: transformers' models by these names; llama.cpp's
+// LLM_ARCH_BERT.
 #include "base/json.h"
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/json_fields.h"
@@ -33,7 +34,7 @@ constexpr TensorRow kOwnTensors[] = {
     {kPostFfnNorm, "layer_output_norm", "output.LayerNorm", {Dim::kHidden}, /*is_norm=*/true},
     {kClassDense, "cls", "classifier.dense", {Dim::kHidden, Dim::kHidden}},
     {kClassOut, "cls.output", "classifier.out_proj", {Dim::kClassCount, Dim::kHidden}}};
-constexpr size_t kRobertaHead = 2;  // rows at the end that are RoBERTa's alone
+constexpr size_t kRobertaHead = 2;  // rows at the end that only RoBERTa has
 
 constexpr HuggingFaceType kRobertaTypes[] = {
     {"xlm-roberta", WindowRule::kNone}, {"roberta", WindowRule::kNone}, {"camembert", WindowRule::kNone}};

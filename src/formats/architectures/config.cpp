@@ -203,7 +203,7 @@ Result<void> set_sliding_pattern(ModelConfig& config, int64_t pattern) {
 
 Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
   if (checkpoint.tensors().empty()) {
-    return fail(ErrorKind::kInvalidInput, "%s holds no tensors: it is a vocabulary or metadata alone.",
+    return fail(ErrorKind::kInvalidInput, "%s holds no tensors: it is only a vocabulary or metadata.",
                 checkpoint.name().c_str());
   }
   const ShapeLookup shape_of = [&](std::string_view name) {
@@ -229,7 +229,7 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
     config.huggingface_prefix = prefix;
     config.huggingface_head_prefix = head_prefix;
   }
-  // transformers ties by tie_word_embeddings only where the file has no output matrix of its own.
+  // transformers ties by tie_word_embeddings only if the file has no output matrix of its own.
   config.tied_embeddings = !checkpoint.find(config.huggingface_head_prefix + "lm_head.weight");
   DP_CHECK(find_next_layer(checkpoint.config(), shape_of, config));
   DP_CHECK(read_pooling(checkpoint.config(), shape_of, config));
@@ -240,7 +240,7 @@ uint32_t layers_left_out(const Checkpoint& checkpoint, const ModelConfig& config
   if (checkpoint.gguf()) return 0;
   const std::string prefix =
       config.huggingface_prefix + std::string(architecture_of(config).huggingface.layers);
-  // Layers that guess further tokens may stand behind the last one.
+  // Layers that guess further tokens may follow the last one.
   const Json* text = find(checkpoint.config(), "text_config");
   const Json* guessing = find(text ? *text : checkpoint.config(), "num_nextn_predict_layers");
   uint64_t counted = config.n_layers;

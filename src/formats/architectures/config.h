@@ -24,13 +24,14 @@ enum class RopeScaling : uint8_t {
   kDynamic,  // none up to what the model was trained for; further positions are not computed
 };
 
-// Which two numbers of a head are rotated together.
+// The two numbers of a head that are rotated together.
 enum class RopePairing : uint8_t {
   kNeox,  // (i, i + rotary_dim / 2)
   kGptJ,  // (2i, 2i + 1)
 };
 
-// How positions turn into rotations; rope_frequencies.h makes the table. Names as in transformers' rope_parameters.
+// The way in which positions turn into rotations; rope_frequencies.h makes the table. Names as in transformers'
+// rope_parameters.
 struct RopeConfig {
   double theta = 10000.0;
   uint32_t rotary_dim = 0;  // of head_dim, the part that rotates; even
@@ -63,24 +64,24 @@ struct MoeConfig {
   float weight_scale = 1;
   uint32_t n_groups = 1, groups_used = 1;  // experts are chosen within the best groups
   GroupScore group_score = GroupScore::kMax;
-  std::vector<uint8_t> is_moe;   // per layer, 1: a mixture; empty: all are, where there are experts
+  std::vector<uint8_t> is_moe;   // per layer, 1: a mixture; empty: in all layers, if there are experts
   bool is_beside_dense = false;  // the feed-forward layer is there too
 };
 
 // Layers with a recurrent state in place of attention's keys and values: gated delta net, short convolution, Mamba2.
 struct RecurrentConfig {
-  std::vector<uint8_t> is_recurrent;  // per layer; empty: none is
+  std::vector<uint8_t> is_recurrent;  // per layer; empty: no layer is recurrent
   uint32_t conv_kernel = 0;           // taps, the present among them
   uint32_t conv_channels = 0;
-  // Of the recurrence behind the convolution; 0: there is none. Mamba2: keys are B and queries C, their heads its groups
-  // and their dimension its state's; values are x.
+  // The recurrence after the convolution; 0: there is none. Mamba2 has B as keys and C as queries, its groups are their
+  // heads, and the state's dimension is theirs; x are the values.
   uint32_t n_key_heads = 0, n_value_heads = 0;
   uint32_t key_dim = 0, value_dim = 0;  // of a head
   bool is_tiled = false;                // value head h has keys of head h % n_key_heads: GGUF's order
 };
 
-// Multi-head latent attention (DeepSeek-AI 2024): keys and values from one compressed vector a token, which is what the cache
-// holds: n_kv_heads is 1 and head_dim kv_rank + rope_dim.
+// Multi-head latent attention (DeepSeek-AI 2024): keys and values come from one compressed vector a token. The cache
+// holds only this vector: n_kv_heads is 1 and head_dim is kv_rank + rope_dim.
 struct MlaConfig {
   uint32_t kv_rank = 0;                 // 0: usual attention
   uint32_t q_rank = 0;                  // 0: queries are not compressed
@@ -103,16 +104,16 @@ struct QueryScaling {
   double ctx_len = 0;
 };
 
-// How the states of a text's tokens become one vector.
+// The way in which the states of a text's tokens become one vector.
 enum class Pooling : uint8_t { kNone, kMean, kCls, kLast };  // the values are those of GGUF's pooling_type
 const char* pooling_name(Pooling pooling);
 
 struct PoolingConfig {
   Pooling kind = Pooling::kNone;     // none: the model writes text
   bool normalise = true;             // to a length of 1
-  std::vector<uint32_t> dense_dims;  // outputs of the matrices behind it, two at most
-  // Scores of a text (or of two) instead of an embedding: their count; 0: none. has_class_dense: a matrix and tanh before,
-  // or with has_class_norm the model's activation and a LayerNorm.
+  std::vector<uint32_t> dense_dims;  // outputs of the matrices after the pooling, at most two
+  // The number of scores of a text (or of two) instead of an embedding; 0: none. has_class_dense: a matrix and tanh
+  // come before, or with has_class_norm the model's activation and a LayerNorm.
   uint32_t n_classes = 0;
   bool has_class_dense = false, has_class_norm = false;
 };
@@ -127,8 +128,8 @@ struct ModelConfig {
   std::string huggingface_prefix = "model.", huggingface_head_prefix;
 
   uint32_t n_layers = 0;
-  // Layers behind these that predict the token after the next one: 0, or 1 where the checkpoint has its tensors and the
-  // family reads them. n_layers does not count it, and lists of one entry a layer have none for it.
+  // Further layers that predict the token after the next one: 0, or 1 if the checkpoint has its tensors and the family
+  // reads them. n_layers does not count it, and lists of one entry a layer have none for it.
   uint32_t next_layers = 0;
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;
@@ -141,18 +142,18 @@ struct ModelConfig {
   float attention_scale = 0;
   uint32_t sliding_window = 0;      // in tokens, its own included; 0: full attention
   std::vector<uint8_t> is_sliding;  // per layer, 1: the window applies; empty: it applies to all
-  // Of layers that slide, where they have others than head_dim and n_kv_heads say; 0: they have not.
+  // Numbers of the layers that slide, if they differ from head_dim and n_kv_heads; 0: they do not.
   uint32_t sliding_head_dim = 0, sliding_kv_heads = 0;
   bool values_are_keys = false;  // in layers that do not slide v is what k is before its norm and rotation
   // The last so many layers have no keys and values: they read those of the last layer before them that slides, or does
   // not, as they do.
   uint32_t shared_kv_layers = 0;
-  uint32_t shared_ffn_dim = 0;   // feed-forward dimension of these; 0: ffn_dim
+  uint32_t shared_ffn_dim = 0;   // feed-forward dimension of these layers; 0: ffn_dim
   bool has_qk_norm = true;       // in families that normalise q and k; false: this model does not
   bool attention_sinks = false;  // a learned logit of each head joins the denominator of its softmax
   float attention_softcap = 0;   // c: attention logits are c * tanh(logits / c); 0: none
   QueryScaling query_scaling;
-  // What files give as numbers; what a family always does is in its forward pass.
+  // Numbers that files give; what a family always does is in its forward pass.
   float embedding_scale = 1;  // of the embedding table's rows
   float residual_scale = 1;   // of what a branch adds to the residual
   float logits_scale = 1;
@@ -165,7 +166,7 @@ struct ModelConfig {
   RopeConfig rope;
   std::vector<float>
       xielu;  // GGUF: of each layer the numbers of its activation (xielu.h); empty: tensors, or none
-  RopeConfig local_rope;  // of layers that slide, in families where it is another; rotary_dim 0: none
+  RopeConfig local_rope;  // of layers that slide, in families that rotate them otherwise; rotary_dim 0: none
   std::vector<uint8_t> is_unrotated;  // per layer, 1: its q and k do not rotate; empty: all do
   MoeConfig moe;
   LayerInputConfig layer_input;
@@ -174,15 +175,16 @@ struct ModelConfig {
   RecurrentConfig recurrent;
   MlaConfig mla;
   PoolingConfig pooling;
-  bool bidirectional = false;  // tokens see those behind them too
+  bool bidirectional = false;  // tokens see the tokens after them too
   uint32_t n_token_types = 0;  // of learned embeddings beside those of positions; 0: positions rotate
-  // Per layer, 1: it is a feed-forward layer or a mixture of experts, and the others are none; empty: every layer has one.
+  // Per layer, 1: it is a feed-forward layer or a mixture of experts, and the others have neither; empty: every layer
+  // has one.
   std::vector<uint8_t> is_feed_forward;
 };
 
-// True of layer n_layers where next_layers is 1. It attends to everything, with a cache of its own, and feeds forward as the
-// family's layers do, by experts where there are any: so answers every function below of it. It has no part in what is said
-// of "all layers".
+// True for layer n_layers if next_layers is 1. It attends to everything, with a cache of its own, and feeds forward as
+// the family's layers do, by experts if there are any. Every function below answers for it in this way. Fields about
+// "all layers" do not speak of it.
 bool is_next_layer(const ModelConfig& config, uint32_t layer);
 
 // True if layer `layer` sees only the sliding window.
@@ -198,14 +200,14 @@ bool is_moe_layer(const ModelConfig& config, uint32_t layer);
 // True if layer `layer` has a recurrent state.
 bool is_recurrent_layer(const ModelConfig& config, uint32_t layer);
 
-// What layers may have of their own.
+// Numbers that layers may have of their own.
 uint32_t head_dim_of(const ModelConfig& config, uint32_t layer);
 uint32_t kv_heads_of(const ModelConfig& config, uint32_t layer);
 uint32_t ffn_dim_of(const ModelConfig& config, uint32_t layer);
 float gate_deviations_of(const ModelConfig& config, uint32_t layer);
 // Whose keys and values attention of layer `layer` reads: its own, or those of an earlier layer.
 uint32_t cache_layer(const ModelConfig& config, uint32_t layer);
-// Of what experts read and leave.
+// The dimension of experts' inputs and outputs.
 uint32_t expert_row_dim(const ModelConfig& config);
 // True if layer `layer` has a cache of keys and values.
 bool has_cache(const ModelConfig& config, uint32_t layer);
@@ -213,7 +215,7 @@ bool has_cache(const ModelConfig& config, uint32_t layer);
 bool has_equal_caches(const ModelConfig& config);
 // True if the model gives vectors of texts, not texts.
 bool is_embedding_model(const ModelConfig& config);
-// True if positions behind ctx_len cannot be computed: they are learned, or rotate as the length of the text says.
+// True if positions after ctx_len cannot be computed: they are learned, or rotate as the length of the text says.
 bool ends_at_ctx_len(const ModelConfig& config);
 // Numbers that the model gives for a token: its vocabulary's logits, or those of an embedding or of classes.
 uint32_t output_dim(const ModelConfig& config);
@@ -225,7 +227,7 @@ float usual_attention_scale(const ModelConfig& config);
 // the ones this build knows. A field that changes the maths and is not understood is an error.
 Result<ModelConfig> read_config(const Checkpoint& checkpoint);
 
-// Layers of a Hugging Face folder behind those that its config.json counts, which nothing reads.
+// The number of unused layers of a Hugging Face folder, after those that its config.json counts.
 uint32_t layers_left_out(const Checkpoint& checkpoint, const ModelConfig& config);
 
 }  // namespace doppler::formats

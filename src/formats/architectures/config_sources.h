@@ -23,7 +23,7 @@ Result<ModelConfig> config_from_huggingface(const Json& config);
 
 class GgufKeys;
 struct GgufField;
-// Whether and how the model gives vectors: config.pooling, once the rest was read. json: a Checkpoint's config().
+// Sets config.pooling, if the model gives vectors, once the rest was read. json: a Checkpoint's config().
 Result<void> read_pooling(const Json& json, const ShapeLookup& shape_of, ModelConfig& config);
 Result<void> read_pooling(const GgufKeys& keys, const ShapeLookup& shape_of, ModelConfig& config);
 // The same, and whether attention is causal, for a file that is written.

@@ -1,7 +1,7 @@
-// DeepSeek V2 and V3, Kimi K2 and GLM 4.7 Flash, which are V3 under other names, and Mistral 4, whose attention is theirs: keys
-// and values from a latent, experts behind the first layers, beside a shared one. Facts: transformers' DeepseekV2Config,
-// DeepseekV3Config, Glm4MoeLiteConfig, Kimi_K25Config and Mistral4Config; llama.cpp's LLM_ARCH_DEEPSEEK2 and
-// LLM_ARCH_MISTRAL4, whose files have a tenth of yarn's mscale_all_dim.
+// DeepSeek V2 and V3, Kimi K2 and GLM 4.7 Flash, which are V3 under other names, and Mistral 4, whose attention is
+// theirs: keys and values from a latent, experts after the first layers, beside a shared one. Facts: transformers'
+// DeepseekV2Config, DeepseekV3Config, Glm4MoeLiteConfig, Kimi_K25Config and Mistral4Config; llama.cpp's
+// LLM_ARCH_DEEPSEEK2 and LLM_ARCH_MISTRAL4, whose files have a tenth of yarn's mscale_all_dim.
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/architectures/gguf_keys.h"
@@ -36,7 +36,8 @@ constexpr TensorRow kTensors[] = {
     {kSharedDown, "ffn_down_shexp", "mlp.shared_experts.down_proj", {kHidden, kSharedFfn}},
 };
 
-// What the scores of DeepSeek's routers go with: V3's sigmoids are corrected for the choice, and groups compared by two.
+// Sets the fields that follow from the scores of DeepSeek's routers: V3's sigmoids are corrected for the choice, and
+// groups compared by two.
 void set_by_score(MoeConfig& moe) {
   const bool is_v3 = moe.score == RouterScore::kSigmoid;
   moe.has_score_bias = is_v3;
@@ -51,8 +52,8 @@ Result<void> read_groups(const Json& json, MoeConfig& moe) {
   return {};
 }
 
-// The kind of each layer's feed-forward part, the first so many dense ones, or the first alone, which is GLM 4.7 Flash's
-// default.
+// The kind of each layer's feed-forward part: by a list, or by the number of dense layers at the begin. GLM 4.7 Flash's
+// default is one.
 Result<void> read_dense_layers(const Json& json, ModelConfig& config) {
   const Json* types = find(json, "mlp_layer_types");
   if (types && types->is_array()) {
@@ -77,7 +78,7 @@ Result<void> read_dense_layers(const Json& json, ModelConfig& config) {
   return {};
 }
 
-// What is the same in all of them.
+// Reads the fields that all these models share.
 Result<void> read(const Json& json, ModelConfig& config) {
   MoeConfig& moe = config.moe;
   config.attention_scale = latent_attention_scale(config);

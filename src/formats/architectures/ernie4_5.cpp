@@ -1,5 +1,5 @@
-// ERNIE 4.5, dense: Llama that rotates neighbours, in both kinds of file. Facts: transformers' Ernie4_5Config; llama.cpp's
-// LLM_ARCH_ERNIE4_5.
+// ERNIE 4.5, dense: Llama that rotates neighbours, in both kinds of file. Facts: transformers' Ernie4_5Config;
+// llama.cpp's LLM_ARCH_ERNIE4_5.
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {

@@ -1,5 +1,5 @@
-// ERNIE 4.5 with experts (Baidu 2025): Llama whose neighbours rotate, with experts in a run of layers and shared ones beside
-// them. Facts: transformers' Ernie4_5_MoeConfig; llama.cpp's LLM_ARCH_ERNIE4_5_MOE.
+// ERNIE 4.5 with experts (Baidu 2025): Llama whose neighbours rotate, with experts in a run of layers and shared ones
+// beside them. Facts: transformers' Ernie4_5_MoeConfig; llama.cpp's LLM_ARCH_ERNIE4_5_MOE.
 #include <algorithm>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
-// EXAONE 4: norms behind the branches and of each head of q and k; where layers slide, the others do not rotate. Facts:
-// transformers' Exaone4Config; llama.cpp's LLM_ARCH_EXAONE4.
+// EXAONE 4: norms after the branches and of each head of q and k; if some layers slide, the others do not rotate.
+// Facts: transformers' Exaone4Config; llama.cpp's LLM_ARCH_EXAONE4.
 #include "base/json.h"
 #include "formats/architectures/json_fields.h"
 #include "formats/architectures/rows.h"

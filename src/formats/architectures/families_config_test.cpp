@@ -1,4 +1,4 @@
-// What the rows of single families read, and which configurations are refused and how.
+// Tests what the rows of single families read, and how they refuse configurations.
 #include "formats/architectures/test_configs.h"
 
 namespace doppler::formats {
@@ -52,7 +52,7 @@ TEST(Gemma4, LayersHaveHeadsCachesAndWidthsOfTheirOwn) {
             "The last 7 of 7 layers share keys and values, but none before them is of the kind of layer 0.");
 }
 
-// What transformers 5 writes has a list for the pattern, and infinity as an object.
+// transformers 5 writes a list for the pattern, and infinity as an object.
 TEST(NemotronH, LayersAreWhatThePatternSays) {
   Json old_style = small_config("nemotron_h");
   Json new_style = old_style;
@@ -105,7 +105,8 @@ TEST(DeepSeek, OthersOfItsKindHaveItsNumbers) {
   Json kimi = v3, glm = v3;
   kimi["model_type"] = "kimi_k2";
   glm["model_type"] = "glm4_moe_lite";
-  glm.erase("first_k_dense_replace");  // transformers has the kinds of layers, or the first alone dense
+  // transformers has the kinds of layers, or a default by which only the first is dense
+  glm.erase("first_k_dense_replace");
   Json listed = glm;
   listed["mlp_layer_types"] = {"dense", "sparse", "sparse", "sparse", "sparse", "sparse", "sparse"};
   for (const Json& json : {kimi, glm, listed, Json{{"model_type", "kimi_k25"}, {"text_config", kimi}}}) {

@@ -1,5 +1,5 @@
-// Gemma 1: Llama with GELU gates, embeddings times sqrt(H), and norms that Hugging Face stores as w - 1. Facts: transformers'
-// GemmaConfig, whose gates are the tanh form whatever hidden_act says; llama.cpp's LLM_ARCH_GEMMA.
+// Gemma 1: Llama with GELU gates, embeddings times sqrt(H), and norms that Hugging Face stores as w - 1. Facts:
+// transformers' GemmaConfig, whose gates are the tanh form whatever hidden_act says; llama.cpp's LLM_ARCH_GEMMA.
 #include "base/json.h"
 #include "formats/architectures/rows.h"
 

@@ -1,5 +1,5 @@
-// Gemma 2: norms around the branches, stored as w - 1 by Hugging Face; every other layer slides; logits of attention and of
-// the head are capped. Facts: transformers' Gemma2Config; llama.cpp's LLM_ARCH_GEMMA2.
+// Gemma 2: norms stand around the branches (Hugging Face stores them as w - 1), every other layer slides, and logits of
+// attention and of the head are capped. Facts: transformers' Gemma2Config; llama.cpp's LLM_ARCH_GEMMA2.
 #include <cmath>
 
 #include "formats/architectures/config_sources.h"

@@ -1,6 +1,6 @@
-// The text model of Gemma 3: layers that slide and layers that do not, with rotations of their own; norms behind the
-// branches too, stored as w - 1 by Hugging Face; a scale of attention that need not follow from the head dimension.
-// Facts: transformers' Gemma3TextConfig and Gemma3Config; llama.cpp's src/llama-model.cpp, LLM_ARCH_GEMMA3.
+// The text model of Gemma 3. Layers slide or do not, with different rotations. Norms stand after the branches too;
+// Hugging Face stores them as w - 1. The scale of attention need not follow from the head dimension. Facts:
+// transformers' Gemma3TextConfig and Gemma3Config; llama.cpp's src/llama-model.cpp, LLM_ARCH_GEMMA3.
 #include <cmath>
 
 #include "formats/architectures/rows.h"
@@ -36,7 +36,7 @@ constexpr FieldDefault kDefaults[] = {
 };
 constexpr TensorId kLayer[] = {kAttentionNorm,     kQ,       kK,    kV,  kQNorm, kKNorm,      kAttentionOut,
                                kPostAttentionNorm, kFfnNorm, kGate, kUp, kDown,  kPostFfnNorm};
-// What Llama calls post_attention_layernorm is, in Gemma 3, the norm of what attention adds.
+// Llama's name post_attention_layernorm means, in Gemma 3, the norm of attention's branch.
 constexpr TensorRow kOwnTensors[] = {{.id = kFfnNorm,
                                       .gguf = "ffn_norm",
                                       .huggingface = "pre_feedforward_layernorm",
@@ -71,8 +71,8 @@ constinit const Architecture rows::gemma3 = {
                     .defaults = kDefaults},
 };
 
-// EmbeddingGemma: the same with tokens that see those behind them too; a window is of both sides together. Facts besides:
-// llama.cpp's LLM_ARCH_GEMMA_EMBEDDING.
+// EmbeddingGemma is the same, but tokens also see the tokens after them, and a window counts both sides together. Facts
+// besides: llama.cpp's LLM_ARCH_GEMMA_EMBEDDING.
 constinit const Architecture rows::gemma_embedding = {
     .family = "gemma_embedding",
     .activation = ActivationFn::kGeluTanh,

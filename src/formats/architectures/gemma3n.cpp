@@ -1,6 +1,6 @@
-// The text model of Gemma 3n: four streams of the residual (AltUp), a low-rank branch beside attention (LAuReL), gates of
-// which the first layers keep the largest, embeddings of each layer, and layers that read earlier keys and values.
-// Facts: transformers' Gemma3nTextConfig; llama.cpp's src/models/gemma3n.cpp and conversion/gemma.py.
+// The text model of Gemma 3n: four streams of the residual (AltUp), a low-rank branch beside attention (LAuReL), gates
+// that keep only the largest values in the first layers, embeddings of each layer, and layers that read earlier keys
+// and values. Facts: transformers' Gemma3nTextConfig; llama.cpp's src/models/gemma3n.cpp and conversion/gemma.py.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -105,7 +105,7 @@ double normal_quantile(double p) {
 Result<void> check_streams(double streams, double active) {
   if (streams == kAltupStreams && active == 0) return {};
   return fail(ErrorKind::kUnsupported,
-              "AltUp has %g streams, of which layers see number %g; supported are %u and 0.", streams, active,
+              "AltUp has %g streams, and layers see number %g; supported are %u and 0.", streams, active,
               kAltupStreams);
 }
 

@@ -1,5 +1,5 @@
-// The text model of Gemma 4: layers that see everything have heads of another size, rotate a part of them and may have
-// their keys as values; the last layers may read the keys and values of earlier ones, with a wider feed-forward layer.
+// The text model of Gemma 4. Layers that see everything have heads of another size, rotate only a part, and may have
+// their keys as values. The last layers may read the keys and values of earlier ones, with a wider feed-forward layer.
 // Facts: transformers' Gemma4TextConfig; llama.cpp's src/models/gemma4.cpp and conversion/gemma.py.
 #include <algorithm>
 #include <string>
@@ -82,7 +82,7 @@ constexpr TensorRow kOwnTensors[] = {
     {kExpertDown, "ffn_down_exps", "experts.down_proj", {Dim::kExperts, Dim::kHidden, Dim::kExpertFfn}},
 };
 
-// What layers that slide have; set apart only where it is another.
+// Sets the numbers of layers that slide, if they differ from the others'.
 void set_sliding(ModelConfig& config, uint32_t head_dim, uint32_t kv_heads) {
   config.sliding_head_dim = head_dim == config.head_dim ? 0 : head_dim;
   config.sliding_kv_heads = kv_heads == config.n_kv_heads ? 0 : kv_heads;
@@ -141,7 +141,7 @@ Result<void> read(const Json& json, ModelConfig& config) {
   return read_huggingface_moe(json, config);
 }
 
-// Of one kind of layer what a list says, or all of them.
+// Error: a list has different numbers for layers of one kind.
 Result<void> check_lists(const ModelConfig& config, const std::vector<uint32_t>& kv_heads,
                          const std::vector<uint32_t>& ffn_dims) {
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
@@ -162,7 +162,7 @@ Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
   DP_CHECK(read_gguf_gemma(keys, config));
   DP_TRY(const auto head_dim, keys.count("attention.key_length_swa"));
   DP_TRY(const std::vector<uint32_t> kv_heads, keys.counts("attention.head_count_kv"));
-  // The first layer of each kind says what all of them have.
+  // The first layer of each kind speaks for the others.
   const auto first_of = [&](uint8_t kind) {
     const auto at =
         static_cast<size_t>(std::ranges::find(config.is_sliding, kind) - config.is_sliding.begin());

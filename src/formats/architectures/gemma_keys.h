@@ -1,4 +1,4 @@
-// What Gemma 3n and Gemma 4 have in common in their files: layers that read the keys and values of earlier ones, and
+// The common parts of Gemma 3n's and Gemma 4's files: layers that read the keys and values of earlier ones, and
 // embeddings of each layer.
 #pragma once
 

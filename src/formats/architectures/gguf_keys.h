@@ -19,12 +19,12 @@ class GgufKeys {
 
   Result<std::optional<uint32_t>> count(const char* key) const;  // empty: absent
   Result<uint32_t> required(const char* key) const;
-  Result<std::vector<uint32_t>> counts(const char* key) const;  // a list, or one alone; empty: absent
+  Result<std::vector<uint32_t>> counts(const char* key) const;  // a list, or a single number; empty: absent
   Result<double> number(const char* key, double otherwise) const;
   Result<bool> truth(const char* key, bool otherwise) const;
   Result<std::string> text(const char* key) const;             // empty: absent
   Result<std::vector<double>> numbers(const char* key) const;  // empty: absent
-  // Behind no prefix. Empty: absent.
+  // The key has no prefix. Empty: absent.
   Result<std::vector<double>> global_numbers(const char* key) const;
   // A list of truths, or of numbers that are 0 or not. Empty: absent or no list.
   std::vector<uint8_t> flags(const char* key) const;

@@ -14,7 +14,8 @@ namespace {
 
 constexpr float kNoTurn = 1e30f;  // what llama.cpp divides the frequencies of pairs by that stand still
 
-// Every so many layers one sees everything: the last of them, or the first where the model begins with such a layer.
+// The period of the layers that see everything: the last layer of each period does, or the first if the model begins
+// with such a layer.
 uint32_t sliding_pattern(const ModelConfig& config) {
   const auto begin = config.is_sliding.begin(), end = config.is_sliding.end();
   const bool is_first = begin != end && *begin == 0;
@@ -56,7 +57,7 @@ Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const Mo
                  static_cast<uint32_t>(rope.original_ctx_len));
   header.add_f32(prefix + "rope.scaling.yarn_beta_fast", static_cast<float>(rope.beta_fast));
   header.add_f32(prefix + "rope.scaling.yarn_beta_slow", static_cast<float>(rope.beta_slow));
-  // Of latents llama.cpp takes both numbers to be one, elsewhere the first to be 1.
+  // For models with latents llama.cpp takes both numbers to be one; elsewhere it takes the first to be 1.
   const float multiplier = architecture_of(config).gguf.yarn_log_multiplier;
   const double mscale = config.mla.kv_rank != 0 ? rope.mscale_all_dim : 1;
   if (multiplier != 0 && rope.mscale == mscale && rope.mscale_all_dim != 0) {
@@ -76,7 +77,7 @@ struct Number {
   double wanted, got;
 };
 
-// What two configs of one model agree in; rotations are compared by their frequencies.
+// The fields that two configs of one model must agree in; rotations are compared by their frequencies.
 struct Compared {
   const char* what;
   double (*of)(const ModelConfig& config);

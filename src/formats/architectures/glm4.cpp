@@ -1,5 +1,5 @@
-// GLM 4 (0414), dense: norms around the branches, half of each head rotated as neighbours, biases of q, k and v, gates and
-// ups as one matrix. Facts: transformers' Glm4Config; llama.cpp's LLM_ARCH_GLM4.
+// GLM 4 (0414), dense: norms around the branches, half of each head rotated as neighbours, biases of q, k and v, gates
+// and ups as one matrix. Facts: transformers' Glm4Config; llama.cpp's LLM_ARCH_GLM4.
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {

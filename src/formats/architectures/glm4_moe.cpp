@@ -1,4 +1,4 @@
-// GLM 4.5 to 4.7, with experts behind the first layers and a shared one beside them; norms of q and k are there or not.
+// GLM 4.5 to 4.7, with experts after the first layers and a shared one beside them; norms of q and k are optional.
 // Facts: transformers' Glm4MoeConfig; llama.cpp's LLM_ARCH_GLM4_MOE, whose files call the second norm of a layer
 // post_attention_norm and say by their tensors whether q and k are normalised.
 #include "formats/architectures/gguf_keys.h"

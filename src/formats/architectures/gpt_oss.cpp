@@ -1,6 +1,6 @@
-// gpt-oss (OpenAI 2025): experts in each layer, biases everywhere, attention sinks, a window in every other layer, gates that
-// clamp. Facts: transformers' GptOssConfig; llama.cpp's LLM_ARCH_OPENAI_MOE, whose files say neither the limit of the gates
-// nor that yarn's range is not truncated.
+// gpt-oss (OpenAI 2025): experts in each layer, biases everywhere, attention sinks, a window in every other layer,
+// gates that clamp. Facts: transformers' GptOssConfig; llama.cpp's LLM_ARCH_OPENAI_MOE, whose files say neither the
+// limit of the gates nor that yarn's range is not truncated.
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/json_fields.h"
 #include "formats/architectures/moe_keys.h"

@@ -1,6 +1,6 @@
-// Granite 3, dense: Llama with four numbers, which multiply embeddings, attention's logits, what branches add, and (as a
-// divisor) the logits. Facts: transformers' GraniteConfig; llama.cpp's LLM_ARCH_GRANITE, whose files have the rows of q
-// and k ordered as Llama's.
+// Granite 3, dense: Llama with four numbers, which multiply embeddings, attention's logits, what branches add, and (as
+// a divisor) the logits. Facts: transformers' GraniteConfig; llama.cpp's LLM_ARCH_GRANITE, whose files have the rows of
+// q and k ordered as Llama's.
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/granite_keys.h"
 #include "formats/architectures/json_fields.h"

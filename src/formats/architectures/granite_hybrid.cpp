@@ -1,6 +1,6 @@
-// Granite 4: Mamba 2 and attention, with experts beside a shared one or a feed-forward layer alone. Facts: transformers'
-// GraniteMoeHybridConfig, whose folders have gates and ups in one tensor (formats/expert_tensors.h); llama.cpp's
-// LLM_ARCH_GRANITE_HYBRID, which writes the count of kv heads layer by layer, 0 for Mamba.
+// Granite 4: Mamba 2 and attention, with experts beside a shared one, or only a feed-forward layer. Facts:
+// transformers' GraniteMoeHybridConfig, whose folders have gates and ups in one tensor (formats/expert_tensors.h);
+// llama.cpp's LLM_ARCH_GRANITE_HYBRID, which writes the count of kv heads layer by layer, 0 for Mamba.
 #include "base/json.h"
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/gguf_keys.h"

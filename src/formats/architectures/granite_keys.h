@@ -16,7 +16,7 @@ inline constexpr std::string_view kGgufGraniteKeys[] = {"embedding_scale", "atte
                                                         "residual_scale", "logit_scale"};
 
 Result<void> read_huggingface_granite(const Json& json, ModelConfig& config);
-// And whether anything rotates.
+// Reads also whether any layer rotates.
 Result<void> read_gguf_granite(const GgufKeys& keys, ModelConfig& config);
 // The numbers for a file that is written.
 std::vector<GgufField> gguf_granite_fields(const ModelConfig& config);

@@ -9,7 +9,7 @@ namespace doppler::formats {
 
 // Needs head_dim and ctx_len. Errors name the field or the scaling.
 Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePairing pairing);
-// Of layers that slide, in families where it is another.
+// For the layers that slide, in families that rotate them otherwise.
 Result<RopeConfig> read_sliding_rope(const Json& json, const RopeConfig& rope, double usual_theta);
 // Llama 4's, which stands among the parameters of the rotation; needs config.rope.
 Result<QueryScaling> read_query_scaling(const Json& json, const ModelConfig& config);

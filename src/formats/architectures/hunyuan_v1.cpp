@@ -1,4 +1,4 @@
-// Hunyuan V1, dense and with experts: each head of q and k is normalised behind its rotation. Facts: transformers'
+// Hunyuan V1, dense and with experts: each head of q and k is normalised after its rotation. Facts: transformers'
 // HunYuanDenseV1Config and HunYuanMoEV1Config; llama.cpp's LLM_ARCH_HUNYUAN_DENSE and LLM_ARCH_HUNYUAN_MOE.
 #include "base/json.h"
 #include "formats/architectures/json_fields.h"

@@ -1,5 +1,5 @@
-// Fields of a config.json with the range checks that sizes need: for the general reader (read_huggingface.cpp) and for the
-// readers of families' own fields. Read next: base/json.h, which has strings and truths.
+// Fields of a config.json with the range checks that sizes need: for the general reader (read_huggingface.cpp) and for
+// the readers of families' own fields. Read next: base/json.h, which has strings and truths.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// LFM2, dense and with experts behind the first layers: short convolutions with two gates, and attention with norms of q and
-// k in between. Facts: transformers' Lfm2Config and Lfm2MoeConfig; llama.cpp's LLM_ARCH_LFM2 and LLM_ARCH_LFM2MOE, which
-// write the count of kv heads layer by layer, 0 for convolutions.
+// LFM2, dense and with experts after the first layers: short convolutions with two gates, and attention with norms of q
+// and k in between. Facts: transformers' Lfm2Config and Lfm2MoeConfig; llama.cpp's LLM_ARCH_LFM2 and LLM_ARCH_LFM2MOE,
+// which write the count of kv heads layer by layer, 0 for convolutions.
 #include <algorithm>
 #include <cmath>
 
@@ -69,7 +69,7 @@ void set_conv(ModelConfig& config, uint32_t kernel) {
   config.recurrent.conv_channels = config.hidden_dim;
 }
 
-// What transformers makes of the width that is asked for: two thirds, times a factor, in whole multiples.
+// transformers' adjustment of the width in a config: two thirds, times a factor, in whole multiples.
 Result<uint32_t> adjusted_ffn_dim(const Json& json, uint32_t width) {
   DP_TRY(const double factor, number_or(json, "block_ffn_dim_multiplier", 1.0));
   DP_TRY(const auto multiple, get_count(json, "block_multiple_of"));

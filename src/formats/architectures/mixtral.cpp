@@ -1,5 +1,5 @@
-// Mixtral (Jiang et al. 2024): Llama with a mixture of experts in each layer. Facts: transformers' MixtralConfig; llama.cpp's
-// LLM_ARCH_LLAMA, which is also Mixtral's: a GGUF file is read by Llama's row.
+// Mixtral (Jiang et al. 2024): Llama with a mixture of experts in each layer. Facts: transformers' MixtralConfig;
+// llama.cpp's LLM_ARCH_LLAMA, which is also Mixtral's: a GGUF file is read by Llama's row.
 #include "formats/architectures/moe_keys.h"
 #include "formats/architectures/rows.h"
 

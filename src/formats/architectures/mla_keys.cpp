@@ -19,7 +19,7 @@ Result<void> check_latents(const MlaConfig& mla) {
   return fail(
       ErrorKind::kInvalidInput,
       "Latent attention of rank %u, queries of rank %u, and heads of %u + %u and %u values; allowed are "
-      "ranks up to %u and heads up to %u, of which an even number rotates.",
+      "ranks up to %u and heads up to %u with an even number of rotating values.",
       mla.kv_rank, mla.q_rank, mla.nope_dim, mla.rope_dim, mla.value_dim, kMostRank, kMostDim);
 }
 

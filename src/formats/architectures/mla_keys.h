@@ -1,5 +1,5 @@
-// The numbers of multi-head latent attention by the keys that its families share (DeepSeek-AI 2024). What is cached a token is
-// one head of kv_rank + rope_dim values, as llama.cpp's files say too.
+// The numbers of multi-head latent attention by the keys that its families share (DeepSeek-AI 2024). The cache has one
+// head of kv_rank + rope_dim values a token, as llama.cpp's files say too.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
-// ModernBERT: an encoder with rotations, LayerNorm without biases before the branches (but before the first attention), gates,
-// and layers of which most see a window to both sides. Facts: transformers' ModernBertConfig and ModernBertModel; llama.cpp's
-// LLM_ARCH_MODERN_BERT.
+// ModernBERT: an encoder with rotations, LayerNorm without biases before the branches (but before the first attention),
+// gates, and layers that mostly see a window to both sides. Facts: transformers' ModernBertConfig and ModernBertModel;
+// llama.cpp's LLM_ARCH_MODERN_BERT.
 #include <algorithm>
 
 #include "base/json.h"

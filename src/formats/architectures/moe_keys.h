@@ -1,5 +1,5 @@
-// The numbers of mixtures of experts by the keys that several families share. What a key does not say (how experts are
-// scored, whether weights are normalised) is the family's own business: its reader sets it.
+// The numbers of mixtures of experts by the keys that several families share. Facts without a key (how experts are
+// scored, whether weights are normalised) are the family's own business: its reader sets them.
 #pragma once
 
 #include <span>
@@ -16,14 +16,14 @@ inline constexpr std::string_view kGgufMoeKeys[] = {"expert_count"};
 inline constexpr std::string_view kHuggingFaceMoeKeys[] = {"num_experts", "num_local_experts",
                                                            "n_routed_experts", "moe_num_experts"};
 
-// expert_count and the like; nothing where there is none. An expert is as wide as the feed-forward layer where no key gives
-// its width.
+// Reads expert_count and the like; nothing if there is no such key. An expert is as wide as the feed-forward layer if
+// no key gives its width.
 Result<void> read_gguf_moe(const GgufKeys& keys, ModelConfig& config);
 // The same keys for a file that is written; none for a dense model.
 std::vector<GgufField> gguf_moe_fields(const ModelConfig& config);
 
-// num_experts, num_local_experts, n_routed_experts or moe_num_experts; num_experts_per_tok; moe_intermediate_size, else
-// intermediate_size.
+// Reads num_experts, num_local_experts, n_routed_experts or moe_num_experts, then num_experts_per_tok, and
+// moe_intermediate_size or else intermediate_size.
 Result<void> read_huggingface_moe(const Json& json, ModelConfig& config);
 
 // The first `count` layers have no experts.

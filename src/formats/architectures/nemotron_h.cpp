@@ -1,6 +1,6 @@
 // Nemotron-H and Nemotron 3, whose layers have one branch each: a letter of a pattern says which. Facts: transformers'
-// NemotronHConfig; llama.cpp's LLM_ARCH_NEMOTRON_H and LLM_ARCH_NEMOTRON_H_MOE, whose lists of kv heads and of feed-forward
-// lengths say the same, and which knows no model with both feed-forward layers and experts.
+// NemotronHConfig; llama.cpp's LLM_ARCH_NEMOTRON_H and LLM_ARCH_NEMOTRON_H_MOE, whose lists of kv heads and of
+// feed-forward lengths say the same, and which knows no model with both feed-forward layers and experts.
 #include <algorithm>
 
 #include "base/json.h"
@@ -188,7 +188,7 @@ Result<void> read_experts(const Json& json, ModelConfig& config) {
   DP_TRY(const auto used, get_count(json, "topk_group"));
   moe.n_groups = groups.value_or(1);
   moe.groups_used = used.value_or(1);
-  // As in GGUF files, where no layer has the other width.
+  // As in GGUF files, if no layer has the other width.
   if (moe.is_moe == config.is_feed_forward) config.ffn_dim = moe.expert_dim;
   return check_moe(config);
 }
@@ -224,7 +224,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   std::vector<GgufField> out = gguf_mamba_fields(config);
   for (GgufField& field : gguf_moe_fields(config)) {
     if (field.key != "leading_dense_block_count")
-      out.push_back(std::move(field));  // the list says where they are
+      out.push_back(std::move(field));  // the list says which layers are dense
   }
   if (config.moe.n_experts != 0) out.push_back({"expert_shared_count", 1u});
   if (config.moe.row_dim != 0) out.push_back({"moe_latent_size", config.moe.row_dim});

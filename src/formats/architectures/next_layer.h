@@ -1,9 +1,9 @@
-// The layer behind the last one, which predicts the token after the next one (multi-token prediction): whether a
-// checkpoint has one that families read. For position p, with the state h of it behind the final norm and the token
-// behind it: nextn.eh_proj times [enorm(embedding of that token), hnorm(h)] goes through one decoder layer that attends to
-// everything and through nextn.shared_head_norm to the model's own output matrix.
-// Facts: config.json's mtp_num_hidden_layers and mtp_use_dedicated_embeddings (Qwen 3.5; Qwen 3 Next has the tensors and
-// no key), tensors "mtp."; llama.cpp's nextn_predict_layers, which block_count counts, and tensors "blk.N.nextn.".
+// The layer after the last one, which predicts the token after the next one (multi-token prediction): finds whether a
+// checkpoint has one that families read. For position p the layer reads its state h after the final norm and the token
+// after it: nextn.eh_proj times [enorm(embedding of that token), hnorm(h)] goes through one decoder layer that attends
+// to everything, and through nextn.shared_head_norm to the model's own output matrix.
+// Facts: config.json's mtp_num_hidden_layers and mtp_use_dedicated_embeddings, tensors "mtp." (Qwen 3.5; Qwen 3 Next
+// has the tensors but no key). llama.cpp's nextn_predict_layers, which block_count counts, and tensors "blk.N.nextn.".
 // A layer with a table or an output matrix of its own is left out, and so are several layers.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace doppler::formats {
 
-// config.next_layers by config.json alone, whose tensors nobody has seen.
+// Sets config.next_layers by config.json only, when the tensors are not known yet.
 Result<void> announce_next_layer(const Json& json, ModelConfig& config);
 
-// The same by what the checkpoint has, once its names are known: a layer is there with the first of its tensors, so that
-// those that are missing are named where they are asked for. Of a folder json is a Checkpoint's config(); of a GGUF file
-// config.next_layers is what its key says.
+// The same by the checkpoint's tensors, once their names are known. The first tensor of a layer shows that the layer is
+// there; the error for its other tensors, if they are missing, comes when they are read. For a folder, json is a
+// Checkpoint's config(); for a GGUF file, config.next_layers has its key's number.
 Result<void> find_next_layer(const Json& json, const ShapeLookup& shape_of, ModelConfig& config);
 void find_next_layer(const ShapeLookup& shape_of, ModelConfig& config);
 

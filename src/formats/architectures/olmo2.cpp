@@ -1,5 +1,6 @@
-// OLMo 2 and 3: norms behind the branches and of all of q and of k; OLMo 3 has layers that slide, which rotate without the
-// scaling of the others. Facts: transformers' Olmo2Config and Olmo3Config; llama.cpp's LLM_ARCH_OLMO2, which is for both.
+// OLMo 2 and 3: norms stand after the branches, and normalise all of q and of k; OLMo 3 has layers that slide, which
+// rotate without the scaling of the others. Facts: transformers' Olmo2Config and Olmo3Config; llama.cpp's
+// LLM_ARCH_OLMO2, which is for both.
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/rows.h"
 

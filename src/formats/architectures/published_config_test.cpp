@@ -80,7 +80,7 @@ TEST(PublishedConfigs, DenseHunyuanMayHaveOneExpert) {
             "Field \"num_experts\" is 8; models of type \"hunyuan_v1_dense\" have 0 or 1.");
 }
 
-// Where there is a window, layers without it do not rotate, even if that is all of them.
+// With a window, layers without it do not rotate, even if no layer slides.
 TEST(PublishedConfigs, ExaoneOfAWindowThatNoLayerHasDoesNotRotate) {
   const Json types = {{"layer_types", layers_of("full_attention")}, {"sliding_window", 9}};
   const ModelConfig config = config_of(with("exaone4", types));
@@ -121,7 +121,7 @@ TEST(PublishedConfigs, BertThatDecodesIsRefused) {
             "Field \"is_decoder\" is true; supported is false.");
 }
 
-// transformers ties two matrices of a file only where they are equal.
+// transformers ties two matrices of a file only if they are equal.
 TEST(PublishedConfigs, AnOutputMatrixInTheFileIsUsed) {
   for (const bool tied : {true, false}) {
     const Json json = with("qwen3", {{"tie_word_embeddings", tied}});

@@ -1,7 +1,8 @@
-// Qwen 2 and Qwen 3 with experts (Qwen Team 2024, 2025): the dense models' blocks, some or all with a mixture of experts;
-// Qwen 2's has a shared expert with a gate besides. Facts: transformers' Qwen2MoeConfig and Qwen3MoeConfig; llama.cpp's
-// LLM_ARCH_QWEN2MOE and LLM_ARCH_QWEN3MOE, which say in no key that Qwen 3's weights are normalised, and know no dense layer.
-// Layers that slide, for which transformers has a rule a family and which no published model has, are refused.
+// Qwen 2 and Qwen 3 with experts (Qwen Team 2024, 2025): the dense models' blocks, some or all with a mixture of
+// experts; Qwen 2's has a shared expert with a gate besides. Facts: transformers' Qwen2MoeConfig and Qwen3MoeConfig;
+// llama.cpp's LLM_ARCH_QWEN2MOE and LLM_ARCH_QWEN3MOE, which say in no key that Qwen 3's weights are normalised, and
+// know no dense layer. Layers that slide, for which transformers has a rule a family and which no published model has,
+// are refused.
 #include <algorithm>
 
 #include "base/json.h"

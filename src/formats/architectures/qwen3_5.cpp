@@ -1,8 +1,8 @@
-// Qwen 3.5, dense and with experts: three gated delta nets, then attention whose output is gated. Norms are stored as w - 1,
-// but not that of the delta net. Facts: transformers' Qwen3_5TextConfig and Qwen3_5MoeTextConfig; llama.cpp's LLM_ARCH_QWEN35
-// and LLM_ARCH_QWEN35MOE, whose files have the value heads of delta nets in another order and call the second norm of a
-// layer post_attention_norm. Qwen 3 Next (Qwen3NextConfig, LLM_ARCH_QWEN3NEXT) is the same with experts and has both gates of a
-// delta net in one tensor.
+// Qwen 3.5, dense and with experts: three gated delta nets, then attention whose output is gated. Norms are stored as w
+// - 1, but not that of the delta net. Facts: transformers' Qwen3_5TextConfig and Qwen3_5MoeTextConfig; llama.cpp's
+// LLM_ARCH_QWEN35 and LLM_ARCH_QWEN35MOE, whose files have the value heads of delta nets in another order and call the
+// second norm of a layer post_attention_norm. Qwen 3 Next (Qwen3NextConfig, LLM_ARCH_QWEN3NEXT) is the same with
+// experts and has both gates of a delta net in one tensor.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ namespace {
 
 using enum TensorId;
 
-constexpr uint32_t kInterval = 4;  // every fourth layer is attention, where no key says
+constexpr uint32_t kInterval = 4;  // every fourth layer is attention, if no key says otherwise
 
 constexpr std::string_view kGguf[] = {"qwen35"}, kGgufMoe[] = {"qwen35moe"}, kGgufNext[] = {"qwen3next"};
 constexpr HuggingFaceType kTypes[] = {{"qwen3_5_text", WindowRule::kNone}, {"qwen3_5", WindowRule::kNone}};
@@ -61,7 +61,7 @@ constexpr TensorRow kOwnTensors[] = {
     {kFfnNorm, "post_attention_norm", "post_attention_layernorm", {Dim::kHidden}, /*is_norm=*/true},
 };
 
-// Of each key head its values' rates, then their decays.
+// For each key head first its values' rates, then their decays.
 constexpr TensorRow kNextTensors[] = {
     kOwnTensors[0],
     kOwnTensors[1],

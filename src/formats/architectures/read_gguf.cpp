@@ -83,7 +83,7 @@ Result<void> read_window(const GgufKeys& keys, const Architecture& row, ModelCon
   return set_sliding_pattern(config, pattern.value_or(row.window_pattern));
 }
 
-// Of a list of a count a layer, which is the same in all layers that have any.
+// A list of counts by layer, which is the same in all layers that have any.
 struct CountByLayer {
   uint32_t count = 0;
   std::vector<uint8_t> is_none;
@@ -126,7 +126,7 @@ Result<void> read_kv_heads(const GgufKeys& keys, const GgufRow& row, ModelConfig
   return {};
 }
 
-// Files of models whose layers all have experts may give the width of these alone.
+// Files of models whose layers all have experts may give only the experts' width.
 Result<void> read_ffn_dim(const GgufKeys& keys, const GgufRow& row, ModelConfig& config) {
   if (row.ffn_by_layer) {
     DP_TRY(const CountByLayer dims, read_count_by_layer(keys, "feed_forward_length", config));

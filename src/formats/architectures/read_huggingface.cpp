@@ -157,7 +157,7 @@ Result<void> read_biases(const Json& json, Biases rule, ModelConfig& config) {
   return {};
 }
 
-// Models whose layers all have experts may give the width of these alone; others give one a layer.
+// Models whose layers all have experts may give only the experts' width; others give one a layer.
 Result<uint32_t> read_ffn_dim(const Json& json) {
   const Json* list = find(json, "intermediate_size");
   if (list && list->is_array() && !list->empty()) {
@@ -280,7 +280,7 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   DP_CHECK(refuse_others(json, own, config));
   if (own.read) {
     DP_CHECK(own.read(json, config));
-    DP_CHECK(check_config(config));  // it may have set any of them
+    DP_CHECK(check_config(config));  // it may have set any field
   }
   // A list in which no layer has a recurrent state is none.
   std::vector<uint8_t>& is_recurrent = config.recurrent.is_recurrent;

@@ -1,4 +1,4 @@
-// Whether a model gives vectors, and how: from sentence-transformers' modules, or from GGUF's pooling_type.
+// Finds whether a model gives vectors, and how: from sentence-transformers' modules, or from GGUF's pooling_type.
 #include <algorithm>
 
 #include "base/json.h"
@@ -26,7 +26,7 @@ Result<void> set_dims(const ShapeLookup& shape_of, ModelConfig& config) {
     if (const uint32_t count = rows(tensor_name(config, dense, 0))) pooling.dense_dims.push_back(count);
   }
   const bool is_encoder = architecture_of(config).bidirectional;
-  // Of folders no other heads are known.
+  // In folders, only heads of encoders are known.
   if (is_encoder || config.gguf_names) pooling.n_classes = rows(tensor_name(config, TensorId::kClassOut, 0));
   const auto is_in_head = [&](TensorId id) {
     return pooling.n_classes != 0 && shape_of(tensor_name(config, id, 0)) != nullptr;
@@ -43,7 +43,8 @@ Result<void> set_dims(const ShapeLookup& shape_of, ModelConfig& config) {
   return {};
 }
 
-// What a class head reads: the first token's state; or as config.json says, of heads with a norm (ModernBERT's).
+// The state that a class head reads: the first token's, or with a norm in the head (ModernBERT's) the one that
+// config.json names.
 Result<Pooling> read_class_pooling(const Json& json, bool has_norm) {
   if (!has_norm) return Pooling::kCls;
   DP_CHECK(require_text(json, "classifier_activation", "gelu"));

@@ -24,7 +24,7 @@ inline constexpr const char *kLongFactors = "rope_factors_long.weight",
 // The tensor whose contents are the divisors of a session of so many positions; empty: there is none.
 std::string divisors_tensor(const RopeConfig& rope, uint32_t ctx_len);
 
-// Of longrope by how many times the original context is extended.
+// Longrope's attention factor, by the factor of the original context's extension.
 double longrope_attention_factor(double factor, double original_ctx_len);
 
 // ctx_len: positions the session will use; decides between longrope's short and long factors. max_ctx_len: what the

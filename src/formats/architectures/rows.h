@@ -1,4 +1,4 @@
-// The rows of architectures.cpp's table, and what several of them are made of.
+// The rows of architectures.cpp's table, and the parts that several rows share.
 #pragma once
 
 #include "formats/architectures/architecture.h"
@@ -16,12 +16,12 @@ namespace rows {
 inline constexpr TensorId kPreNormLayer[] = {
     TensorId::kAttentionNorm, TensorId::kQ,    TensorId::kK,  TensorId::kV,   TensorId::kAttentionOut,
     TensorId::kFfnNorm,       TensorId::kGate, TensorId::kUp, TensorId::kDown};
-// The same with a norm behind each branch too.
+// The same with a norm after each branch too.
 inline constexpr TensorId kNormsAroundLayer[] = {
     TensorId::kAttentionNorm,     TensorId::kQ,       TensorId::kK,    TensorId::kV,  TensorId::kAttentionOut,
     TensorId::kPostAttentionNorm, TensorId::kFfnNorm, TensorId::kGate, TensorId::kUp, TensorId::kDown,
     TensorId::kPostFfnNorm};
-// With norms of q and k, and behind the branches alone.
+// The same with norms of q and k, and norms only after the branches.
 inline constexpr TensorId kPostNormLayer[] = {TensorId::kQ,
                                               TensorId::kK,
                                               TensorId::kV,
@@ -36,8 +36,8 @@ inline constexpr TensorId kPostNormLayer[] = {TensorId::kQ,
 // A field of config.json that a family without numbers in it must have as the family always is. Error: it has another.
 Result<void> require_truth(const Json& json, const char* key, bool truth);
 Result<void> require_text(const Json& json, const char* key, const char* wanted);
-// Takes those layers off config.n_layers that stand behind the model in a GGUF file and guess further tokens. Where the row
-// has_next_layer, one of them is config.next_layers.
+// Subtracts from config.n_layers the layers at the end of a GGUF file that guess further tokens. If the row
+// has_next_layer, one becomes config.next_layers.
 Result<void> leave_out_guessing_layers(const GgufKeys& keys, ModelConfig& config);
 
 // The same with experts in the layers that have them.

@@ -1,5 +1,5 @@
-// Seed-OSS: Llama with biases of q, k and v. Facts: transformers' SeedOssConfig; llama.cpp's LLM_ARCH_SEED_OSS, which calls
-// the norm before the feed-forward layer one behind attention.
+// Seed-OSS: Llama with biases of q, k and v. Facts: transformers' SeedOssConfig; llama.cpp's LLM_ARCH_SEED_OSS, whose
+// name for the norm before the feed-forward layer is post_attention_norm.
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {

@@ -213,7 +213,7 @@ constexpr FusedNames kGateUp[] = {
 // As llama.cpp has gates and ups of the families whose checkpoints have them as one.
 constexpr FusedNames kGateUpAsUp[] = {{{"ffn_gate", "", ""}, "ffn_up"}};
 
-// Of a tensor that holds several matrices in turn, the rows of one until the next.
+// The number of rows of one matrix until the next, in a tensor that holds several matrices in turn.
 uint32_t part_rows_of(const ModelConfig& config, const TensorRow& row, uint32_t layer) {
   if (row.parts == 1) return 0;
   const RecurrentConfig& c = config.recurrent;
@@ -221,14 +221,15 @@ uint32_t part_rows_of(const ModelConfig& config, const TensorRow& row, uint32_t 
   return is_of_delta ? c.n_value_heads / c.n_key_heads : head_dim_of(config, layer);
 }
 
-// What is no part of the model that published checkpoints have a prefix for; BERT's pooler is.
+// True for tensors that are no part of the model, so that the prefix of published checkpoints is not theirs. BERT's
+// pooler is a part.
 bool stands_alone(const TensorRow& row) {
   const bool is_pooler = row.huggingface.starts_with("pooler.");
   return row.id == kDense1 || row.id == kDense2 || (row.id == kClassDense && !is_pooler) ||
          row.id == kClassNorm || row.id == kClassOut;
 }
 
-// What published checkpoints have before the tensors of the layer behind the last one, whatever stands before the others.
+// The prefix that published checkpoints have before the tensors of the next-token layer, whatever precedes the others.
 constexpr std::string_view kNextPrefix = "mtp.";
 
 }  // namespace

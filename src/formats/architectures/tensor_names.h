@@ -1,4 +1,4 @@
-// What each tensor is called in a GGUF and in a Hugging Face checkpoint, by the rows of the architectures.
+// The name of each tensor in a GGUF and in a Hugging Face checkpoint, by the rows of the architectures.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct StoredTensor {
 
   std::string weight_name() const { return name + suffix; }
 };
-// Without dimensions of 1, by which files differ in vectors.
+// The shape without dimensions of 1: files differ in these for vectors.
 std::vector<uint64_t> without_ones(std::span<const uint64_t> shape);
 bool is_same_shape(std::span<const uint64_t> a, std::span<const uint64_t> b);  // but for dimensions of 1
 StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t layer = 0);
@@ -44,19 +44,19 @@ struct FusedNames {
 };
 std::span<const FusedNames> fused_qkv_names();
 std::span<const FusedNames> fused_gate_up_names();
-// Where a file has a matrix inside a fused one: "blk.3.attn_k" is in "blk.3.attn_qkv", behind the rows of attn_q.
-// Without suffixes. All that may hold `name` in some file.
+// The fused matrices in which a file may have a matrix: "blk.3.attn_k" is in "blk.3.attn_qkv", after the rows of
+// attn_q. Without suffixes. All that may hold `name` in some file.
 std::vector<std::string> fused_tensor_names(const std::string& name);
 
-// True of tensors of the layer behind the last one, which a folder counts from 0: "mtp.layers.0.mlp.up_proj.weight".
+// True for tensors of the next-token layer, which a folder counts from 0: "mtp.layers.0.mlp.up_proj.weight".
 bool is_next_name(std::string_view huggingface_name);
 
-// Which layer a tensor of either kind of file belongs to: 3 of "blk.3.attn_q.weight" or "model.layers.3.mlp.up_proj.weight".
-// Empty where is_next_name().
+// The layer that a tensor of either kind of file belongs to: 3 for "blk.3.attn_q.weight" or
+// "model.layers.3.mlp.up_proj.weight". Empty if is_next_name().
 std::optional<uint32_t> layer_of_tensor(const std::string& name);
 
-// What GGUF calls the weight of a matrix of a Hugging Face checkpoint, whatever its family; empty: no row has
-// the name. Norms' names depend on the family.
+// GGUF's name for the weight of a matrix of a Hugging Face checkpoint, whatever its family; empty: no row has the name.
+// Norms' names depend on the family.
 std::string gguf_name_of(std::string_view huggingface_name);
 
 }  // namespace doppler::formats

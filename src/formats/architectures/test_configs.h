@@ -1,4 +1,5 @@
-// Configurations for tests of the architectures' rows: a small config.json of each type, and what a converter makes of it.
+// Configurations for tests of the architectures' rows: a small config.json of each type, and a converter's metadata for
+// it.
 #pragma once
 
 #include <gtest/gtest.h>

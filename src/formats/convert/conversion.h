@@ -1,5 +1,5 @@
-// A conversion as data: every tensor of the output, and of which tensors of the source it is made. Laid out in full,
-// with every check, before a byte is written. Read next: outline.h (making one), piece.h (doing a part of one).
+// A conversion as data: every tensor of the output, and its source tensors. Laid out in full, with every check, before
+// a byte is written. Read next: outline.h (making one), piece.h (doing a part of one).
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace doppler::formats {
 
-// A tensor of the source, all rows of it, and what is done to them.
+// A tensor of the source with all its rows, and the changes that they get.
 struct TensorPart {
   const TensorInfo* source = nullptr;
   // GGUF's llama rotates neighbours (2i, 2i+1), Hugging Face's halves (i, i + head_dim/2): row 2i+j of each head comes
   // from row i + j*head_dim/2. The number of heads; 0: rows stay in order.
   uint32_t interleaved_heads = 0;
   float plus = 0;  // added to every number: norms that are stored as w - 1
-  // Heads of rows, or of columns, in another order: behind the first `skipped`, head k * reps + r of a source of
-  // groups * reps heads becomes head r * groups + k.
+  // Heads of rows, or of columns, in another order: after the first `skipped`, head k * reps + r of a source of groups
+  // * reps heads becomes head r * groups + k.
   struct HeadOrder {
     uint64_t skipped = 0, head_size = 0;  // 0: the source's order
     uint64_t groups = 1, reps = 1;
@@ -30,7 +30,7 @@ struct TensorPart {
     }
   };
   HeadOrder row_heads, column_heads;
-  bool is_log = false;  // every number becomes -exp of it: decays that are stored as logarithms
+  bool is_log = false;  // every number w becomes -exp(w): decays that are stored as logarithms
 };
 
 struct OutTensor {

@@ -94,7 +94,7 @@ class Converter {
     return range;
   }
 
-  // Verified if the source verifies itself; a copy where it is not mapped.
+  // Verified if the source verifies itself; a copy if it is not mapped.
   Result<> make_ready(size_t i) {
     const Piece& piece = pieces_[i];
     const TensorInfo* source = source_of(piece);
@@ -151,7 +151,7 @@ class Converter {
   const ConvertOptions& options_;
   const ConvertCallbacks& callbacks_;
   std::vector<Piece> pieces_;
-  std::vector<std::vector<uint8_t>> copies_;  // of pieces under way, where the source is not mapped
+  std::vector<std::vector<uint8_t>> copies_;  // of pieces under way, if the source is not mapped
   Unfit unfit_;                               // of the tensor under way
   uint64_t done_ = 0, total_ = 0;
 };

@@ -16,20 +16,20 @@ namespace doppler::formats {
 
 struct ConvertReport {
   uint64_t source_bytes = 0, output_bytes = 0;  // of the tensors
-  uint64_t resumed_bytes = 0;                   // of them were there from an interrupted run
+  uint64_t resumed_bytes = 0;                   // bytes that were there from an interrupted run
   size_t tensors = 0;
   std::map<std::string, uint64_t> tensors_of_type;  // "q4_k": 57
   std::vector<std::string> notes;                   // fallbacks and losses, each a sentence
 };
 
-// `on_progress` gets bytes of the output done and in all; `on_note` a sentence as soon as it is known.
+// `on_progress` gets the bytes of the output, those done and all; `on_note` gets each sentence of `notes` at once.
 struct ConvertCallbacks {
   std::function<void(uint64_t done, uint64_t total)> on_progress;
   std::function<void(const std::string&)> on_note;
   std::function<bool()> stop;  // asked now and then; true ends the conversion, which can be continued
 };
 
-// Errors: those of outline.h and model_output.h; the output exists; the disk; the source is damaged.
+// Errors: those of outline.h and model_output.h, an existing output, the disk, a damaged source.
 Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& output,
                                     const ConvertOptions& options, const ConvertCallbacks& callbacks = {});
 

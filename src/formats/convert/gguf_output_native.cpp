@@ -98,7 +98,7 @@ class GgufOutput final : public ModelOutput {
 
   Result<> commit() override {
     if (next_ != header_.tensors().size()) return fail(ErrorKind::kInternal, "Tensor %zu is missing.", next_);
-    // The padding behind the last tensor.
+    // Writes the padding after the last tensor.
     if (::ftruncate(fd_, static_cast<off_t>(header_.file_bytes())) != 0 || ::fsync(fd_) != 0)
       return failed(part_);
     if (!replace_ && ::access(path_.c_str(), F_OK) == 0) {

@@ -11,8 +11,8 @@ namespace doppler::formats {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\u2581";
-constexpr float kAddedScore =
-    -1000.0f;  // of tokens that nothing is merged into, as llama.cpp's converter has it
+// The score of tokens that no merge makes; llama.cpp's converter has the same.
+constexpr float kAddedScore = -1000.0f;
 
 struct Pieces {
   HfVocabulary vocabulary;
@@ -31,7 +31,7 @@ std::string with_spaces(std::string text) {
   return text;
 }
 
-// Added tokens are looked for in the text as it is given, so those of users hold spaces.
+// Added tokens are searched for in the text before it is normalised, so the user's tokens hold spaces.
 Result<> place_added(const std::string& text, const Json& id, bool special, Pieces& out) {
   const bool known = id.is_number_unsigned() && id.get<uint64_t>() < out.scores.size();
   const size_t at = known ? host_size(id.get<uint64_t>()) : 0;
@@ -43,7 +43,7 @@ Result<> place_added(const std::string& text, const Json& id, bool special, Piec
   return {};
 }
 
-// Of tokenizer.json, or of tokenizer_config.json where there is no such file.
+// Reads tokenizer.json, or tokenizer_config.json if there is no such file.
 Result<> place_all_added(const HfPieceFiles& files, Pieces& out) {
   if (files.tokenizer) {
     DP_TRY(const std::vector<HfAddedToken> added, added_tokens(*files.tokenizer));
@@ -97,7 +97,7 @@ Result<Pieces> pieces_of_model(const SentencePieces& model, uint32_t vocab_size)
 
 // ---- tokenizer.json
 
-// Whether text gets a space in front. Errors: steps that GGUF has no place for.
+// True: text gets a space in front. Errors: steps that GGUF has no place for.
 Result<bool> reads_space_prefix(const Json& tokenizer, std::vector<std::string>& notes) {
   bool prefix = false, marks = false;
   const auto unsupported = [](const char* what, const std::string& type) {
@@ -142,12 +142,12 @@ Result<bool> reads_space_prefix(const Json& tokenizer, std::vector<std::string>&
       marks = true;
       if (when == "first") {
         notes.push_back(
-            "tokenizer.json puts a space before the first text only; readers of GGUF put one behind every "
+            "tokenizer.json puts a space before the first text only; readers of GGUF put one after every "
             "special "
             "token too.");
       }
     } else if (type == "Split" && pattern && marks) {
-      // On spaces, of which the normalizer has left none.
+      // A split on spaces does nothing: the normalizer has left none.
       DP_TRY(const auto from, get_string(*pattern, "String"));
       if (from.value_or("") != " ") return unsupported("pre_tokenizer", type);
     } else {

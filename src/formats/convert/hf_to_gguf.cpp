@@ -20,7 +20,7 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
   return text + " ]";
 }
 
-// Tensors of models that also see or hear, of layers that guess further tokens, and buffers that old checkpoints carry along.
+// Tensors of parts that see or hear, of layers that guess further tokens, and buffers of old checkpoints.
 bool is_left_out(std::string_view name) {
   return name.find("vision_tower") != std::string_view::npos ||
          name.find("vision_model") != std::string_view::npos ||
@@ -32,7 +32,7 @@ bool is_left_out(std::string_view name) {
          name.ends_with("rotary_emb.inv_freq");
 }
 
-// Of encoders: what predicts words, and what older checkpoints carry along.
+// For encoders: the head that predicts words, and buffers of older checkpoints.
 bool is_left_out_of_encoder(std::string_view name) {
   return name.find("cls.") != std::string_view::npos || name.find("pooler.") != std::string_view::npos ||
          name.starts_with("head.") || name.starts_with("lm_head.") || name.starts_with("decoder.") ||
@@ -56,7 +56,7 @@ class TensorOutliner {
     if (row_.huggingface.pairing.value != row_.gguf.pairing.value &&
         config_.rope.rotary_dim != config_.head_dim) {
       return fail(ErrorKind::kUnsupported,
-                  "Heads of which a part rotates (%u of %u) are not converted to GGUF's architecture \"%s\".",
+                  "Heads that rotate in part (%u of %u) are not converted to GGUF's architecture \"%s\".",
                   config_.rope.rotary_dim, config_.head_dim, gguf_architecture().c_str());
     }
     add_rope_divisors();
@@ -141,7 +141,7 @@ class TensorOutliner {
     return {};
   }
 
-  // Matrices that are one tensor in GGUF, one behind another.
+  // Matrices that are one tensor in GGUF, one after another.
   Result<> add_stacked(const PlacedTensor& placed) {
     const TensorRow& row = *placed.row;
     if (row.gguf_part == 0) {
@@ -193,7 +193,7 @@ class TensorOutliner {
     }
   }
 
-  // A tensor that holds several, as GGUF calls the whole: added with the first of them. True: there is one.
+  // A tensor that holds several, by GGUF's name for the whole: added with the first one. True: there is one.
   bool add_fused(const PlacedTensor& placed) {
     const TensorId id = placed.row->id;
     const bool is_qkv = id == TensorId::kQ || id == TensorId::kK || id == TensorId::kV;
@@ -222,7 +222,7 @@ class TensorOutliner {
            tensor.name.find(tensor_row(row_, TensorId::kXielu).huggingface) != std::string::npos;
   }
 
-  // A tensor nobody asked for is a feature that the output would lack.
+  // A tensor that was not used is a feature that the output would lack.
   Result<> check_nothing_is_left() {
     size_t left_out = 0;
     const std::string tied_head = tensor_name(config_, TensorId::kOutput, 0);
@@ -231,7 +231,7 @@ class TensorOutliner {
           is_metadata(tensor)) {
         continue;
       }
-      // Layers behind the last one guess further tokens; some checkpoints have keys and values that no layer reads.
+      // Layers after the last one guess further tokens; some checkpoints have keys and values that no layer reads.
       const uint32_t layer = layer_of_tensor(tensor.name).value_or(0);
       const bool is_unread =
           cache_layer(config_, layer) != layer &&
@@ -262,7 +262,7 @@ class TensorOutliner {
   std::unordered_set<std::string_view> used_;
 };
 
-// What the engine would read of the output is what it reads of the source.
+// Checks that the engine would read from the output what it reads from the source.
 Result<> check_kept(const ModelConfig& config, const GgufOutline& outline) {
   GgufHeader header = outline.header;
   for (const OutTensor& tensor : outline.conversion.tensors) {

@@ -12,10 +12,10 @@ namespace {
 
 struct Surroundings {
   bool bos = false, eos = false;
-  std::optional<std::string> sep;  // stands before the second of two texts, behind the first one's end
+  std::optional<std::string> sep;  // stands before the second of two texts, after the first one's end
 };
 
-// Of a template the texts of the special tokens between its two texts.
+// The texts of the special tokens that a template has between its two texts.
 std::vector<std::string> between_texts(const Json* pair) {
   std::vector<std::string> between;
   size_t texts = 0;
@@ -28,8 +28,8 @@ std::vector<std::string> between_texts(const Json* pair) {
   return between;
 }
 
-// What text gets in front and behind: the special tokens of tokenizer.json's template for one text, or, where it has
-// none, what tokenizer_config.json says. SentencePiece models without a tokenizer.json begin with BOS.
+// The tokens before and after a text: the special tokens of tokenizer.json's template for one text, or, if it has none,
+// those that tokenizer_config.json names. SentencePiece models without a tokenizer.json begin with BOS.
 Result<Surroundings> read_surroundings(const Json* tokenizer, const Json& config) {
   Surroundings out{.bos = !tokenizer, .eos = false, .sep = {}};
   const Json* processor = tokenizer ? find(*tokenizer, "post_processor") : nullptr;

@@ -1,5 +1,5 @@
-// Unigram of a tokenizer.json as GGUF's "t5" (hf_vocabulary.h): pieces with scores, the map of characters, and what becomes of
-// spaces.
+// Unigram of a tokenizer.json as GGUF's "t5" (hf_vocabulary.h): pieces with scores, the map of characters, and what
+// becomes of spaces.
 #include "base/base64.h"
 #include "formats/convert/hf_vocabulary.h"
 

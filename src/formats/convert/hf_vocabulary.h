@@ -1,4 +1,4 @@
-// What the kinds of tokenizer that hf_tokenizer.cpp translates have in common: tokens by id, and the steps of a
+// The common parts of the kinds of tokenizer that hf_tokenizer.cpp translates: tokens by id, and the steps of a
 // tokenizer.json. Read next: hf_byte_level.cpp, hf_sentence_piece.cpp, hf_unigram.cpp.
 #pragma once
 
@@ -48,18 +48,19 @@ struct HfMerge {
 };
 Result<std::vector<HfMerge>> read_merges(const Json& model);
 
-// The type of a step, empty if it has none; and the step of a type, alone or within a "Sequence" whose list is `list`.
+// The type of a step, empty if it has none; and the step of a type, by itself or within a "Sequence" whose list is
+// `list`.
 std::string step_type(const Json& step);
 const Json* find_step(const Json* step, const char* type, const char* list);
 
-// Whether `tokenizer`, a tokenizer.json, splits text into bytes written as characters: GPT-2's kind.
+// True if `tokenizer`, a tokenizer.json, splits text into bytes written as characters: GPT-2's kind.
 bool is_byte_level(const Json& tokenizer);
 
 // tokenizer.ggml.model and all fields that follow from the vocabulary. Byte-level BPE of a tokenizer.json:
 Result<HfVocabulary> add_byte_level(const Json& tokenizer, uint32_t vocab_size, GgufHeader& header);
 
-// SentencePiece's kind, of the folder's files as far as they are there: tokenizer.model has the scores, and without it
-// they follow from the merges of tokenizer.json. `config`: tokenizer_config.json.
+// SentencePiece's kind, from those files that the folder has: tokenizer.model has the scores; without it they follow
+// from the merges of tokenizer.json. `config`: tokenizer_config.json.
 struct HfPieceFiles {
   std::optional<std::string> model;
   const Json* tokenizer = nullptr;  // null: none

@@ -21,8 +21,8 @@ struct Importance {
 Result<Importance> parse_importance(std::span<const uint8_t> bytes, const std::string& name);
 Result<Importance> read_importance(const std::string& path);  // importance_native.cpp
 
-// Gives every tensor its columns, also those that are named as Hugging Face does, and fused ones. Notes how many matrices have none. Errors: another column count; no tensor of the
-// output is in the file.
+// Gives every tensor its columns, also fused ones and those with Hugging Face's names. Notes the number of matrices
+// without any. Errors: another column count; the file has no tensor of the output.
 Result<> attach_importance(const Importance& importance, Conversion& conversion);
 
 }  // namespace doppler::formats

@@ -1,4 +1,5 @@
-// Fuzz target: any bytes as an importance matrix of either form. Columns must be usable by the quantisers as they are.
+// Fuzz target: any bytes as an importance matrix of either form. The quantisers must be able to use the columns
+// unchanged.
 #include <cmath>
 
 #include "base/fuzz_check.h"

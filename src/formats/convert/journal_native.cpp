@@ -17,7 +17,7 @@ Unexpected failed(const std::string& path) {
   return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
 }
 
-// Whether the locked file still has its name: another process may have finished and removed it in between.
+// True if the locked file still has its name: another process may have finished and removed it in between.
 bool still_named(int fd, const std::string& path) {
   struct stat ours{}, named{};
   return ::fstat(fd, &ours) == 0 && ::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&

@@ -22,7 +22,7 @@ class Journal {
   size_t done() const { return done_; }
   bool was_of_another() const { return was_of_another_; }
   Result<> add(size_t tensors_done);  // reaches the disk
-  Result<> begin_anew();              // nothing is done after all
+  Result<> begin_anew();              // forgets everything that is done
   void remove();
 
  private:

@@ -1,6 +1,6 @@
-// Where converted tensors go: a GGUF file or an RDRR folder, each under a temporary name until commit(), and so that
-// the same conversion, begun again after an interruption, goes on behind what is on the disk.
-// Not part of the WebAssembly build.
+// The place where converted tensors go: a GGUF file or an RDRR folder, each under a temporary name until commit(). If
+// the same conversion begins again after an interruption, it goes on after the bytes that are on the disk. Not part of
+// the WebAssembly build.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class ModelOutput {
   virtual Result<> end_tensor() = 0;
   // All tensors are there: flushed to the disk and renamed.
   virtual Result<> commit() = 0;
-  // What was left under the temporary name by something else, as a sentence; empty: nothing.
+  // A sentence about remains of something else under the temporary name; empty: there were none.
   virtual const std::string& remains_note() const = 0;
 };
 

@@ -1,5 +1,6 @@
-// The layer that predicts the token after the next one, through files: tiny checkpoints of tests/golden/make_next_layers.py
-// from the folder to GGUF and RDRR and back, and what is said of those that lack a part of it.
+// The layer that predicts the token after the next one, through files: tiny checkpoints of
+// tests/golden/make_next_layers.py from the folder to GGUF and RDRR and back, and the sentences about checkpoints that
+// lack a part.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -182,7 +183,7 @@ TEST_P(NextLayer, StaysTheSameInEveryFormat) {
             (std::vector<uint64_t>{wanted.hidden_dim, 2 * wanted.hidden_dim}));
 }
 
-// Rows of these sizes hold blocks of 32 alone, so that mixes of larger ones take others.
+// Rows of these sizes hold only blocks of 32, so that mixes of larger blocks take other types.
 TEST_P(NextLayer, IsQuantisedAsTheLastLayerOnEveryWay) {
   for (const char* mix : {"q8_0", "q4_k_m"}) {
     SCOPED_TRACE(mix);

@@ -1,5 +1,5 @@
-// What a conversion is asked for, as `doppler convert` takes it. Read next: conversion.h (what is then made of it),
-// convert_native.h (doing it).
+// The options of a conversion, as `doppler convert` takes them. Read next: conversion.h (the plan that follows from
+// them), convert_native.h (doing it).
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct ConvertOptions {
   bool replace = false;         // an output that exists is replaced, at the end
 };
 
-// What can be said without a model. Errors: a type or mix that there is not (with those that there are), a bad regular
-// expression, what only RDRR has a place for.
+// The checks that need no model. Errors: an unknown type or mix (with those that exist), a bad regular expression,
+// options that only RDRR has a place for.
 Result<> check_options(const ConvertOptions& options);
 
 }  // namespace doppler::formats

@@ -1,5 +1,5 @@
-// The output is a GGUF file (outline.h): of a GGUF source the metadata stay byte for byte, in order, and so does the
-// order of its tensors.
+// The output is a GGUF file (outline.h): the metadata of a GGUF source stay byte for byte, in order, and the order of
+// its tensors stays too.
 #include <algorithm>
 #include <array>
 
@@ -32,10 +32,10 @@ Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
   return out;
 }
 
-// What --fuse-* made of an RDRR folder. Some architectures' files are published with attn_qkv.
+// Refuses the tensors that --fuse-* made in an RDRR folder. Some architectures' files are published with attn_qkv.
 Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
   DP_TRY(const auto architecture, model.gguf()->get_string("general.architecture"));
-  // Of some architectures the layers with a recurrent state have a tensor of this name.
+  // In some architectures the layers with a recurrent state have a tensor by this name.
   const auto row = find_architecture_gguf(architecture.value_or(""));
   const bool has_q = !architecture || (row && (*row)->gguf.qkv.empty() &&
                                        std::ranges::find((*row)->recurrent_layer, TensorId::kDeltaQkv) ==

@@ -13,7 +13,8 @@
 namespace doppler::formats {
 namespace {
 
-// The files of a Hugging Face folder that describe a model, as far as they are there. Weights and their index are not.
+// The files of a Hugging Face folder that describe a model; each is optional. Weights and their index are not among
+// them.
 constexpr const char* kAssetFiles[] = {"config.json",
                                        "generation_config.json",
                                        "tokenizer.json",
@@ -36,14 +37,14 @@ struct LoadPlace {
 
 LoadPlace load_place(const OutTensor& tensor) {
   const TensorKind kind = tensor_kind(tensor.name, tensor.shape.size());
-  // Tensors outside the layers come before or after all of them.
+  // Tensors outside the layers come before or after all layers.
   const uint32_t layer = kind.is_next ? UINT32_MAX : kind.layer ? *kind.layer + 1 : 0;
   return {kind.after_layers, layer, kind.load_rank, tensor.source_index};
 }
 
 void put_in_load_order(std::vector<OutTensor>& tensors) { std::ranges::sort(tensors, {}, load_place); }
 
-// The word for the tensors of a role: the mix if one was asked for, else the type most of their numbers have.
+// The word for the tensors of a role: the requested mix, else the type that most of their numbers have.
 std::string word_for(const Conversion& conversion, RdrrRole role, const std::string& asked) {
   std::map<std::string, uint64_t> numbers;
   for (const OutTensor& tensor : conversion.tensors) {

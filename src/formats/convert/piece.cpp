@@ -24,7 +24,8 @@ uint64_t rows_of(const TensorPart& part) {
   return rows;
 }
 
-// Vectors are one row, of which fused ones have a part each; so is one that becomes a column.
+// Vectors are one row, and each source of a fused vector gives a part of it. A vector that becomes a column counts so
+// too.
 uint64_t columns_of(const OutTensor& tensor, const TensorPart& part) {
   if (tensor.shape.size() != 1 && part.source->shape.size() != 1) return tensor.k();
   return orders_rows(part) ? 1 : part.source->shape.back();
@@ -69,7 +70,7 @@ float largest_of(DType type) {
   return wide ? std::numeric_limits<float>::max() : kLargestF16;
 }
 
-// Numbers in rows of k; the first row and column are those of numbers[0]. No branch in the loop over all of them.
+// Numbers in rows of k; the first row and column are those of numbers[0]. The loop over all numbers has no branch.
 Unfit find_unfit(std::span<const float> numbers, uint64_t k, DType type) {
   const float largest = largest_of(type);
   uint32_t count = 0;

@@ -13,7 +13,7 @@ namespace doppler::formats {
 void append_pieces(const OutTensor& tensor, uint32_t index, uint64_t numbers, bool whole,
                    std::vector<Piece>& out);
 
-// Where the piece's bytes lie in its part's source tensor. Of a piece of columns: all of it.
+// The place of the piece's bytes in its part's source tensor. A piece of columns needs the whole tensor.
 struct SourceRange {
   uint64_t offset, bytes;  // from the tensor's first byte
 };

@@ -1,4 +1,4 @@
-// An RDRR folder as the output of a conversion: rdrr/rdrr_writer.h behind model_output.h.
+// An RDRR folder as the output of a conversion: implements model_output.h with rdrr/rdrr_writer.h.
 #include <sys/stat.h>
 
 #include "formats/convert/model_output.h"

@@ -264,7 +264,7 @@ TEST_F(Conversions, WeightsThatNoBlockHoldsAreCountedAndRefused) {
   must(convert("in.gguf", "kept.gguf"));
   EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "kept.gguf"));
   options = {};
-  options.quantize = "f32";  // holds all of them
+  options.quantize = "f32";  // holds all numbers
   must(convert("in.gguf", "wide.gguf", options));
 }
 
@@ -288,7 +288,7 @@ TEST_F(Conversions, NumbersBeyondF16AreRefusedInsteadOfBecomingInfinite) {
   must(convert("wide.gguf", "brain.gguf", options));
 }
 
-// Of the first form: column i has the weight `value`, or, of a ramp, value * (i + 1).
+// The first form: column i has the weight `value`, or, in a ramp, value * (i + 1).
 std::vector<uint8_t> old_importance(int32_t columns, float value, bool ramp = false) {
   std::vector<uint8_t> bytes;
   const auto add = [&](auto number) {

@@ -1,6 +1,6 @@
 // tokenizer.model: the SentencePiece library's own file, as Gemma, Llama 2 and old Mistral are published with it. It is
-// a protocol buffer; read is what GGUF has a place for. Facts: sentencepiece_model.proto of github.com/google/sentencepiece.
-// Read next: hf_sentence_piece.cpp (what is made of it).
+// a protocol buffer; we read the parts that GGUF has a place for. Facts: sentencepiece_model.proto of
+// github.com/google/sentencepiece. Read next: hf_sentence_piece.cpp (the conversion).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Fuzz target: any bytes as a tokenizer.model. What is read must be what its header promises.
+// Fuzz target: any bytes as a tokenizer.model. The result must be what its header promises.
 #include <cmath>
 
 #include "base/fuzz_check.h"

@@ -59,7 +59,7 @@ constexpr NamePart kInLayer[] = {
 };
 constexpr uint32_t kLastRank = 17;
 
-// Small or precise: kept as they are, as llama.cpp's quantiser does.
+// Small or precise: these keep their type, as in llama.cpp's quantiser.
 constexpr std::string_view kKept[] = {"norm",
                                       "ffn_gate_inp",
                                       "mlp.gate.",

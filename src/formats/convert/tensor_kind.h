@@ -1,5 +1,5 @@
-// What a tensor is by its name, in GGUF's and in Hugging Face's naming: its role, its layer, whether quantisation is
-// for it, and where in a load it is touched.
+// The kind of a tensor by its name, in GGUF's and in Hugging Face's naming: its role, its layer, whether quantisation
+// is for it, and the place in a load at which it is touched.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct TensorKind {
   RdrrRole role = RdrrRole::kWeights;
   TensorRole place = TensorRole::kOtherMatrix;
   std::optional<uint32_t> layer;
-  // Of a folder's layer behind the last one ("mtp."), whose number the name does not say: layer is empty.
+  // The tensor is of a folder's next-token layer ("mtp."), whose number the name does not say: layer is empty.
   bool is_next = false;
   bool quantisable =
       false;  // a matrix of the plain kind; routers, convolutions and tables of positions are not

@@ -76,14 +76,14 @@ class GgufFile {
   std::vector<GgufTensor> tensors_;
 };
 
-// What parse_gguf() answers: the file, or how long a prefix (more than was given, at most the file) to offer
+// The result of parse_gguf(): the file, or the length of the prefix (more than was given, at most the file) to offer
 // next.
 struct GgufParse {
   std::optional<GgufFile> file;
   uint64_t bytes_wanted = 0;
 };
 
-// `prefix` is the beginning of a file of file_size bytes, or all of it. `name` is for messages.
+// `prefix` is the beginning of a file of file_size bytes, or the whole file. `name` is for messages.
 Result<GgufParse> parse_gguf(std::span<const uint8_t> prefix, uint64_t file_size, std::string_view name);
 
 }  // namespace doppler::formats

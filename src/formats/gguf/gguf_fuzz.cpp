@@ -1,5 +1,5 @@
-// Fuzz target: any bytes as a GGUF file, whole and as a prefix of a longer file. What is read must lie inside
-// it.
+// Fuzz target: any bytes as a GGUF file, whole and as a prefix of a longer file. The tensors and fields that are read
+// must lie inside it.
 #include "base/fuzz_check.h"
 #include "formats/gguf/gguf.h"
 

@@ -66,7 +66,7 @@ class GgufWriter {
   GgufHeader header_;
   ByteSink& sink_;
   size_t current_ = 0;    // tensor
-  uint64_t written_ = 0;  // bytes of it
+  uint64_t written_ = 0;  // of that tensor
 };
 
 }  // namespace doppler::formats

@@ -260,7 +260,7 @@ TEST(Quantise, ZerosAndOutliersSurvive) {
   }
 }
 
-// What a file holds decides nothing but the numbers: no undefined conversion (run under UBSan), and the blocks beside
+// The content of a file decides only the numbers: no conversion is undefined (run under UBSan), and the blocks beside
 // an infinite or undefined weight keep theirs.
 TEST(Quantise, InfiniteAndUndefinedWeightsStayInTheirBlock) {
   for (const DType type :

@@ -1,4 +1,4 @@
-// Internal to formats/quant: the functions behind the table in codec.cpp. Each handles whole blocks.
+// Internal to formats/quant: the functions in the table of codec.cpp. Each handles whole blocks.
 #pragma once
 
 #include <cstddef>

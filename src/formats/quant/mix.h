@@ -1,5 +1,5 @@
-// Which number type each tensor of a model gets: "q4_k_m" is not one type but a choice per role and layer.
-// Used by synth/ and convert/.
+// The number type of each tensor of a model: "q4_k_m" is not one type but a choice per role and layer. Used by synth/
+// and convert/.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct TensorPlace {
 // layers and in every third between; wide_groups gives the other attn_v q5_k, since so many heads read each.
 DType type_for(const QuantMix& mix, const TensorPlace& place);
 
-// What holds rows that are no multiple of the type's block, nearest in bits: a block of 32, or none.
+// The type for rows that are no multiple of the type's block, nearest in bits: a block of 32, or none.
 DType with_smaller_block(DType type, uint64_t k);
 
 }  // namespace doppler::formats

@@ -1,6 +1,7 @@
-// From rows as a file stores them to the planes that the GPU kernels read (base/dtype.h: WeightFormat). What a type becomes
-// is in its row of the table there (DTypeInfo::rows, exact_rows, tiles): itself where kernels read it; q8_0 for q5_0 and
-// iq4_nl, whose codes fit in int8; q6_k for q3_k, which has the same groups and scales; else f16, or f32 when `exact`.
+// Turns rows as a file stores them into the planes that the GPU kernels read (base/dtype.h: WeightFormat). A type's row
+// in the table there says what it becomes (DTypeInfo::rows, exact_rows, tiles). A type that kernels read stays the
+// same. q5_0 and iq4_nl become q8_0, since their codes fit in int8. q3_k becomes q6_k, which has the same groups and
+// scales. All others become f16, or f32 when `exact`.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,7 @@ namespace doppler::formats {
 // An error for types that are no weights: integers, F64, bool.
 Result<WeightFormat> device_format(DType type, bool exact);
 
-// True when the file's rows are plane 0, byte for byte, so that they can be uploaded from the mapping as they
-// are.
+// True when the file's rows are plane 0, byte for byte, so that they can be uploaded from the mapping.
 bool is_plain_copy(DType from, WeightFormat to, uint64_t k);
 
 // `rows` whole rows of k numbers from `src` to the planes of one piece, laid out as weight_layout(to, rows,
@@ -28,15 +28,15 @@ Result<> repack_rows(DType from, WeightFormat to, const uint8_t* src, uint64_t r
 // that are not whole units of 32.
 std::optional<WeightFormat> tile_format(DType type, uint64_t k);
 
-// What a load may choose: `exact` as above; `tiles`: the tile format where there is one.
+// The choices of a load: `exact` as above; `tiles`: the tile format if there is one.
 struct LayoutPolicy {
   bool exact = false;
   bool tiles = false;
 };
 Result<WeightFormat> device_format(DType type, uint64_t k, LayoutPolicy policy);
 
-// `rows` whole rows from `src` to rows first_row.. of a piece in tile_format(from, k), whose planes begin at plane0
-// and plane1 (null if the format has none). Rows that nobody writes keep what the planes held: zero them first.
+// `rows` whole rows from `src` to rows first_row.. of a piece in tile_format(from, k), whose planes begin at plane0 and
+// plane1 (null if the format has none). Rows that are not written keep the planes' content: zero them first.
 Result<> repack_tiles(DType from, const uint8_t* src, uint64_t first_row, uint64_t rows, uint64_t k,
                       uint8_t* plane0, uint8_t* plane1);
 

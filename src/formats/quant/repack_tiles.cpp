@@ -78,8 +78,8 @@ void unpack_iq4_nl(const uint8_t* block, Unit* unit) {
   unit->half[1] = 0;
 }
 
-// w = 2^(e - 128) * level, levels of -12 to 12: codes of level + 12. Scales that f16 does not hold: below 2^-24 the levels are
-// rounded to multiples of that, above 2^12 the scale is that.
+// w = 2^(e - 128) * level, levels of -12 to 12: codes of level + 12. Scales that f16 does not hold: below 2^-24 the
+// levels are rounded to multiples of that, above 2^12 the scale is that.
 void unpack_mxfp4(const uint8_t* block, Unit* unit) {
   constexpr int kLeast = -24, kMost = 12, kOffset = 12;
   const int exponent = block[0] - 128;
@@ -140,8 +140,8 @@ void unpack_q3_k(const uint8_t* block, Unit* units) {
 }
 
 using UnpackBlock = void (*)(const uint8_t* block, Unit* units);
-// Types that become units of codes on the way to DTypeInfo::tiles. The others become 16-bit numbers, as stored or through
-// float.
+// Types that become units of codes on the way to DTypeInfo::tiles. The others become 16-bit numbers, as stored or
+// through float.
 struct Unpacker {
   DType from;
   UnpackBlock unpack;

@@ -1,7 +1,7 @@
-// The searches behind the quantisers: for one group of weights, the scale (and minimum) whose rounded codes
-// have the least weighted squared error. Both try a grid of scales around the one that just reaches the
-// extremes, round, and refit the scale to the rounded codes by least squares. Loops run over whole groups of 16 or 32
-// in lanes of 8, which compilers turn into vector code without being allowed to reorder sums.
+// The searches of the quantisers: for one group of weights, the scale (and minimum) whose rounded codes have the least
+// weighted squared error. Both try a grid of scales around the one that just reaches the extremes, round, and refit the
+// scale to the rounded codes by least squares. Loops run over whole groups of 16 or 32 in lanes of 8, which compilers
+// turn into vector code without being allowed to reorder sums.
 #pragma once
 
 #include <cstddef>

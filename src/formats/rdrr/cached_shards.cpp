@@ -35,7 +35,7 @@ class CachedShards final : public ByteSource {
 
   Task<Result<std::vector<StreamPiece>>> stream_pieces(uint64_t offset, uint64_t count) const override {
     std::vector<StreamPiece> pieces;
-    if (options_.verify) co_return pieces;  // what the host streams, nobody hashes
+    if (options_.verify) co_return pieces;  // the bytes that the host streams are not hashed
     DP_CO_CHECK(check_range(*this, offset, count));
     for (uint64_t end = offset + count; offset < end;) {
       const Part part = part_at(offset, end);
@@ -113,7 +113,7 @@ class CachedShards final : public ByteSource {
     }
   }
 
-  // What came over a network may have been damaged on the way: it is fetched again once.
+  // A shard from a network may have been damaged on the way: it is fetched again once.
   Task<Result<std::vector<uint8_t>>> fetch_twice(size_t shard) {
     auto first = fetch(shard);
     auto bytes = co_await std::move(first);
@@ -137,7 +137,7 @@ class CachedShards final : public ByteSource {
   FileSet& files_;
   const RdrrManifest& manifest_;
   const CachedShardsOptions options_;
-  mutable std::vector<std::unique_ptr<ByteSource>> open_;  // as far as they were needed
+  mutable std::vector<std::unique_ptr<ByteSource>> open_;  // empty until needed
   std::list<Kept> kept_;                                   // most recently used first
   uint64_t kept_bytes_ = 0;
 };

@@ -123,7 +123,7 @@ Result<RdrrRepair> repair_rdrr_folder(const std::string& folder, const RdrrFolde
                                       const FetchFile& fetch) {
   RdrrRepair repair;
   if (!check.manifest) {
-    // Without a manifest nobody knows what else is damaged: with the new one all is checked again by the caller.
+    // Without a manifest the other damage is unknown: with the new one the caller checks everything again.
     const auto whole = [](const std::string& path) -> Result<> {
       const auto parsed = read_manifest(path);
       return parsed ? Result<>() : Result<>(forward(parsed.error()));

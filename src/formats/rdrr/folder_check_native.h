@@ -41,8 +41,8 @@ struct RdrrRepair {
   std::vector<std::string> replaced;  // files
   std::vector<RdrrFault> left;        // could not be replaced, with the reason
 };
-// Fetches the files of `check.faults` again, each once. What comes is hashed before it replaces anything. When the
-// manifest is damaged it alone is replaced, and the folder must be checked again.
+// Fetches the files of `check.faults` again, each once, and hashes each before it replaces anything. When the manifest
+// is damaged, only the manifest is replaced, and the folder must be checked again.
 Result<RdrrRepair> repair_rdrr_folder(const std::string& folder, const RdrrFolderCheck& check,
                                       const FetchFile& fetch);
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr int kFlips = 10'000;
 
-// A model whose files are all of a like size, so that flips reach each of them.
+// A model whose files are all of a like size, so that flips reach every file.
 void make_model(const std::string& folder) {
   const auto writer = must_open(folder);
   ASSERT_TRUE(writer->add_asset("tokenizer.json", bytes_of_text(std::string(1500, 't'))));

@@ -91,7 +91,7 @@ TEST(RdrrLayouts, AllGiveTheSameMatrix) {
       ASSERT_NEAR(numbers[i], number_at(i / k, i % k), 0.08)
           << rdrr_layout_name(row.layout) << " number " << i;
     }
-    // Any part of it is the same as that part of the whole.
+    // Any part, read by itself, equals that part of the whole.
     for (const auto& [offset, count] :
          {std::pair<uint64_t, uint64_t>{3, 50}, {41, 77}, {bytes.size() - 9, 9}}) {
       const auto part = must(run_now(model->file(tensor.file).read(tensor.offset + offset, count)));

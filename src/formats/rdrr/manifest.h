@@ -42,11 +42,11 @@ inline constexpr char kRdrrGgufMetadata[] =
 enum class RdrrRole : uint8_t { kWeights, kEmbeddings, kLmHead, kExperts, kVector };
 const char* rdrr_role_name(RdrrRole role);  // "weights", "embeddings", "lm_head", "experts", "vector"
 
-// How the numbers of a matrix [n, k] follow each other:
+// The order of the numbers of a matrix [n, k]:
 //   flat    row after row without a gap: a block may begin in one row and end in the next
 //   row     row after row, each begun at a block of its own; the last block of a row may hold padding (zeros)
 //   column  column after column, each begun at a block of its own
-// With k a multiple of the block flat and row are the same bytes.
+// If k is a multiple of the block, flat and row are the same bytes.
 enum class RdrrLayout : uint8_t { kFlat, kRow, kColumn };
 const char* rdrr_layout_name(RdrrLayout layout);  // "flat", "row", "column"
 
@@ -84,8 +84,8 @@ struct RdrrAsset {
   Json unknown;
 };
 
-// Which naming and description the tensors follow: they were a GGUF file's (metadata.gguf is an asset), or a
-// Hugging Face folder's (config.json is an asset).
+// The naming and description that the tensors follow: those of a GGUF file (metadata.gguf is an asset), or of a Hugging
+// Face folder (config.json is an asset).
 enum class RdrrSource : uint8_t { kGguf, kHuggingFace };
 
 // Block types by role, as words ("q4_k", "f16", a mix such as "q4_k_m"); empty: off (null in the file).
@@ -107,11 +107,11 @@ struct RdrrDraft {
   Json unknown;
 };
 
-// What `doppler tune` measured for one shape in one lane.
+// A measurement by `doppler tune` for one shape in one lane.
 struct RdrrMeasuredHint {
   std::string shape, lane;
   std::map<std::string, uint32_t, std::less<>> constants;  // of the variant, that differ from the table's
-  // Of a decode step or a row of a prefill chunk: with it, with the table's choice.
+  // Seconds of a decode step or a row of a prefill chunk: with the hint, and with the table's choice.
   double seconds = 0, table_seconds = 0;
   Json unknown;
 };
@@ -179,7 +179,7 @@ Result<> rdrr_lay_out(RdrrManifest& manifest);
 // The same checks that parsing makes, of a manifest that was built.
 Result<> check_rdrr_manifest(const RdrrManifest& manifest, std::string_view name);
 
-// The part of it that the places of tensors rest on.
+// The check that the places of tensors rest on.
 Result<> check_rdrr_shard_bytes(uint64_t bytes, std::string_view name);
 
 // The text of manifest.json up to the 64 digits of its last member, "manifest_sha256"; integrity.h adds them.

@@ -1,5 +1,5 @@
-// Fuzz target: any text as an RDRR manifest. What is read must be laid out inside its shards and come back the
-// same when it is written and read again.
+// Fuzz target: any text as an RDRR manifest. A manifest that is read must be laid out inside its shards and come back
+// the same when it is written and read again.
 #include "base/fuzz_check.h"
 #include "formats/rdrr/integrity.h"
 #include "formats/rdrr/unpacked_source.h"

@@ -1,5 +1,5 @@
-// Reading the members of one JSON object of a manifest: each must be there, null only where it means "off",
-// and what was not asked for is kept and reported. Used by manifest_parse.cpp alone.
+// Reading the members of one JSON object of a manifest: each must be there, null only if that means "off", and members
+// that were not read are kept and reported. Only manifest_parse.cpp uses this.
 #pragma once
 
 #include <cmath>
@@ -90,7 +90,7 @@ class RdrrMembers {
                 path_of(key).c_str(), printable(given).c_str(), allowed.c_str());
   }
 
-  // What nobody asked for: an object, or null if there is nothing.
+  // The members that were not read: an object, or null if there are none.
   Json rest(std::vector<std::string>& unknown) const {
     Json out;
     for (const auto& [key, value] : object_.items()) {

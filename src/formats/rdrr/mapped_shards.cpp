@@ -59,8 +59,8 @@ class MappedShards final : public ByteSource {
 
   JoinedFiles files_;
   const RdrrManifest& manifest_;
-  std::unique_ptr<ShardGate> gate_;  // null: nothing is verified
-  mutable uint64_t prefetched_ = 0;  // shards before this one were asked for
+  std::unique_ptr<ShardGate> gate_;  // null: no shard is verified
+  mutable uint64_t prefetched_ = 0;  // shards before this one are already requested
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Opening an RDRR folder: its manifest, checked, and all shards as one ByteSource in which every tensor is
 // contiguous. open_checkpoint() (formats/checkpoint.h) uses it, so that everything which opens a model opens
 // RDRR too; code that wants the manifest reads Checkpoint::rdrr().
-// Natively the shards are mapped one behind the other; before bytes of a shard are used for the first time the
-// shard is hashed by threads that run ahead of the reader (shard_gate.h). Elsewhere whole shards go through a
-// cache of bounded size, or straight from the host to the GPU (rdrr_sources.h).
+// Natively the shards are mapped one after the other; before bytes of a shard are used for the first time the shard is
+// hashed by threads that run ahead of the reader (shard_gate.h). Elsewhere whole shards go through a cache of bounded
+// size, or straight from the host to the GPU (rdrr_sources.h).
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace doppler::formats {
 struct OpenRdrr {
   std::unique_ptr<const RdrrManifest> manifest;  // `tensors` refers to it
   std::vector<std::string> unknown;              // members that this version does not know
-  bool verified = false;                         // hashes are compared; false: not asked for, or no hash here
+  bool verified = false;                         // hashes are compared; false: not requested, or no hash here
   std::unique_ptr<ByteSource> tensors;           // a tensor's bytes begin at rdrr_position()
 };
 

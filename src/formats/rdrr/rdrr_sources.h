@@ -1,7 +1,7 @@
 // The two ByteSources over the shards of an RDRR model, end to end, used by rdrr_reader.cpp:
 //   mapped   natively; ready() waits for the shard gate and asks the system for the shards that come next
 //   cached   elsewhere; whole shards are read, hashed and kept, the least recently used one goes first. On a host
-//            that cannot hash there is no use in whole shards: ranges are read, or streamed, as they are asked for
+//            that cannot hash, whole shards are of no use: exactly the ranges that callers need are read or streamed
 #pragma once
 
 #include <memory>

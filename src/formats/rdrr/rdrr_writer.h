@@ -51,7 +51,7 @@ class RdrrWriter {
   // Tensors in order, without a gap, from first_incomplete() on. A tensor whose first bytes are already on the
   // disk is given whole again: those bytes are passed over.
   Result<> begin_tensor(size_t tensor);
-  Result<> write(std::span<const uint8_t> bytes);  // the next bytes of it
+  Result<> write(std::span<const uint8_t> bytes);  // its next bytes
   Result<> end_tensor();                           // an error if bytes are missing
 
   // A file beside the shards. A second one of the same name replaces the first. At any time before finish().

@@ -51,7 +51,7 @@ Result<> check_names(const RdrrManifest& outline) {
   return {};
 }
 
-// Whether `folder` may be replaced: it must be an RDRR model and hold nothing else.
+// True if `folder` may be replaced: it must be an RDRR model and hold nothing else.
 Result<> check_replaceable(const std::string& folder) {
   const std::string path = folder + "/" + kRdrrManifestName;
   DP_TRY(const MappedFile file, MappedFile::open(path));
@@ -84,7 +84,7 @@ struct RdrrWriter::State {
   RdrrManifest manifest;
   std::unique_ptr<WriteProgress> progress;
 
-  std::unique_ptr<FileSink> shard;  // being written; null: none is
+  std::unique_ptr<FileSink> shard;  // being written; null: no shard
   Sha256Hasher hasher;
   uint64_t resumed = 0;      // bytes of all shards that were there at the beginning
   uint64_t position = 0;     // where the next byte goes, counted through all shards
@@ -238,7 +238,7 @@ Result<> RdrrWriter::write(std::span<const uint8_t> bytes) {
 Result<> RdrrWriter::end_tensor() {
   State& s = *state_;
   if (!s.open || s.left != 0) {
-    return fail(ErrorKind::kInternal, "Tensor %zu ended although %llu bytes of it are missing.", s.next,
+    return fail(ErrorKind::kInternal, "Tensor %zu ended although %llu of its bytes are missing.", s.next,
                 static_cast<Ull>(s.left));
   }
   s.open = false;

@@ -119,7 +119,7 @@ TEST(RdrrReader, DamageElsewhereIsNamedAtOnce) {
   EXPECT_NE(without_shard(kPage).find("shard_00001.bin is missing"), std::string::npos);
 }
 
-// A stamp that says "good" about a damaged shard shows that nothing is hashed again; a file that was touched is.
+// A stamp that says "good" about a damaged shard shows that the shard is not hashed again; a file that was touched is.
 TEST(RdrrReader, WhatWasVerifiedIsRememberedUntilTheFileChanges) {
   const TemporaryFolder home;
   make_model(home / "m", kPage);

@@ -30,7 +30,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// 6 tensors in shards of 1 KiB: f32 and q8_0, within a shard, over two and over many of them.
+// 6 tensors in shards of 1 KiB: f32 and q8_0, within a shard, over two and over many shards.
 inline RdrrManifest small_outline() {
   RdrrManifest outline;
   outline.id = "small";

@@ -1,5 +1,6 @@
-// A tensor whose stored layout no kernel and no loader reads (columns, rows or blocks that share a boundary) as
-// one that all do: f32, row after row, unpacked as it is read. Slow and larger on the GPU, so it is said once.
+// A tensor whose stored layout no kernel and no loader reads (columns, rows or blocks that share a boundary), as one
+// that all read: f32, row after row, unpacked while it is read. It is slow and larger on the GPU, so one notice tells
+// the user.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace doppler::formats {
 
-// Whether the stored bytes are whole blocks, row after row: then nothing needs to be unpacked.
+// True if the stored bytes are whole blocks, row after row: then no unpacking is needed.
 bool is_row_major(const RdrrTensor& tensor);
 
 // The f32 numbers of `tensor`, whose stored bytes begin at `position` of `shards`; both must outlive the source.

@@ -36,7 +36,7 @@ void VerifiedStamp::note(size_t shard) {
 void VerifiedStamp::save() {
   if (path_.empty() || !changed_) return;
   std::string text;
-  for (size_t i = 0; i < manifest_.shards.size(); ++i) {  // lines of files as they were before are dropped
+  for (size_t i = 0; i < manifest_.shards.size(); ++i) {  // drops the lines of changed files
     if (knows(i)) text += line(i) + "\n";
   }
   std::error_code error;

@@ -13,7 +13,7 @@ namespace doppler::formats {
 
 class VerifiedStamp {
  public:
-  // folder: the user's cache; empty: nothing is read or written. The others must outlive this.
+  // folder: the user's cache; empty: no stamps are read or written. The others must outlive this.
   VerifiedStamp(const std::string& folder, const RdrrManifest& manifest,
                 const std::vector<std::string>& identities);
 

@@ -62,7 +62,7 @@ std::vector<Sha256> recorded_digests(std::string_view text, size_t most) {
   return digests;
 }
 
-// How many of the first shards are on the disk as recorded.
+// The number of first shards that are on the disk as recorded.
 size_t intact_shards(const std::string& folder, const RdrrManifest& outline,
                      const std::vector<Sha256>& recorded) {
   std::vector<FileToHash> files;

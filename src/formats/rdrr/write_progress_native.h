@@ -1,5 +1,5 @@
-// What an interrupted RdrrWriter leaves for the next one: progress.txt in the working folder, a line that names
-// the outline (a hash) and one line with the SHA-256 of each shard that is complete. Also keeps other processes
+// The notes that an interrupted RdrrWriter leaves for the next one: progress.txt in the working folder, a line that
+// names the outline (a hash) and one line with the SHA-256 of each shard that is complete. Also keeps other processes
 // out, by a lock on that file. Not part of the WebAssembly build.
 #pragma once
 
@@ -38,7 +38,7 @@ class WriteProgress {
   std::vector<Sha256> done_;
 };
 
-// Of files and folders, sorted.
+// The names of files and folders, sorted.
 Result<std::vector<std::string>> names_in_folder(const std::string& folder);
 // Those which are neither the manifest nor named by it.
 Result<std::vector<std::string>> files_beside_rdrr_model(const std::string& folder,

@@ -32,7 +32,7 @@ constexpr NamedType kTypes[] = {{"F32", DType::kF32},
                                 {"U8", DType::kU8},
                                 {"BOOL", DType::kBool},
                                 {"F8_E4M3", DType::kF8E4M3},
-                                // Models may have such tensors, as long as none is asked for.
+                                // A model may hold such tensors if no code asks for one.
                                 {"U16", unread::kU16},
                                 {"U32", unread::kU32},
                                 {"U64", unread::kU64},

@@ -1,4 +1,4 @@
-// Fuzz target: any bytes as a safetensors file. What is read must lie inside it and not overlap.
+// Fuzz target: any bytes as a safetensors file. The tensors that are read must lie inside it and not overlap.
 #include "base/fuzz_check.h"
 #include "formats/recognise.h"
 #include "formats/safetensors/safetensors.h"

@@ -42,7 +42,7 @@ int write_all(const SyntheticModel& model, int fd, const SynthProgress& progress
       if (const int failed = write_at(fd, bytes, offset)) error = failed;
     }
   };
-  // The calling thread is one of them.
+  // The calling thread works too.
   std::vector<std::thread> threads(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads) - 1);
   for (std::thread& thread : threads) thread = std::thread(work, false);
   work(true);

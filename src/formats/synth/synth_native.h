@@ -11,7 +11,7 @@ namespace doppler::formats {
 // Bytes handed out to the threads so far; called on the calling thread.
 using SynthProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-// Through a temporary file beside it, renamed at the end: a failure leaves nothing behind.
+// Writes a temporary file beside `path` and renames it at the end, so that a failure leaves no file.
 Result<> write_synthetic(const SyntheticModel& model, const std::string& path,
                          const SynthProgress& progress = {});
 

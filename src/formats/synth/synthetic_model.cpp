@@ -77,7 +77,8 @@ struct PlannedTensor {
   std::vector<float> numbers;
 };
 
-// What layers with a recurrent state read in f32. Decays are negative: with any other the state would grow without bound.
+// The f32 vectors of layers with a recurrent state. Decays are negative: with any other the state would grow without
+// bound.
 std::vector<float> vector_numbers(TensorId id, const std::vector<uint64_t>& shape) {
   uint64_t count = 1;
   for (const uint64_t extent : shape) count *= extent;

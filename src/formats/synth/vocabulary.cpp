@@ -23,7 +23,7 @@ std::string utf8(uint32_t code) {  // below U+0800
   return {static_cast<char>(0xC0 | (code >> 6)), static_cast<char>(0x80 | (code & 0x3F))};
 }
 
-// Letters first, so that the pairs and triples that fit are those that occur in text.
+// Letters come first, so that the fitting pairs and triples are those that occur in text.
 std::vector<std::string> alphabet() {
   std::string order = "etaoinshrdlucmfwygpbvkxqjz ETAOINSHRDLUCMFWYGPBVKXQJZ.,\n0123456789";
   std::vector<bool> used(kBytes);

@@ -1,5 +1,5 @@
-// A made-up byte-level BPE vocabulary of any size that loaders accept: the 256 bytes, then pairs and triples
-// of them, each with the merge that makes it, then special tokens. It can tokenise any text, if not well.
+// A made-up byte-level BPE vocabulary of any size that loaders accept: the 256 bytes, then pairs and triples of bytes,
+// each with the merge that makes it, then special tokens. It can tokenise any text, if not well.
 #pragma once
 
 #include <cstdint>

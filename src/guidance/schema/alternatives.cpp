@@ -22,7 +22,7 @@ Json with(const char* key, Json value) {
   return out;
 }
 
-// Adds the types but these that the given schemas allow: a keyword says nothing of them.
+// Adds all types except `bits`: the keyword says nothing about those. Adds none if the given schemas allow none.
 void add_other_types(const Document& document, uint8_t bits, const Schemas& given, Json& options) {
   const uint8_t allowed = document.types(given);
   auto others = static_cast<uint8_t>(kAllBits & ~bits);
@@ -157,7 +157,7 @@ Said say_dependencies(const Document& document, const Json& dependencies, const 
       then = with("required", wanted);
     }
     if (then == Json(true)) continue;
-    // Nothing is said of what is no object.
+    // The keyword says nothing about a value that is no object.
     if (is_required(document, given, name) && document.types(given) == kObjectBit) {
       all.push_back(std::move(then));
       continue;

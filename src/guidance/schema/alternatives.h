@@ -1,5 +1,5 @@
-// Keywords as unions: what "if", "oneOf", "uniqueItems", "contains", "propertyNames" and "unevaluated..." say of an instance, in
-// schemas that hold beside the one they stand in. Each function is given what else holds of the instance.
+// Keywords as unions: "if", "oneOf", "uniqueItems", "contains", "propertyNames" and "unevaluated..." restrict an
+// instance together with the schemas around them. Each function is given what else holds of the instance.
 #pragma once
 
 #include <optional>

@@ -18,7 +18,8 @@ constexpr TypeName kTypes[] = {{"null", kNullBit},       {"boolean", kBooleanBit
                                {"integer", kIntegerBit}, {"string", kStringBit},   {"array", kArrayBit},
                                {"object", kObjectBit}};
 
-// Objects below the root that have an "$id" ("id" in draft 4): places under "properties" may have a property of that name.
+// Objects below the root that have an "$id" ("id" in draft 4): places under "properties" may have a property of that
+// name.
 bool has_inner_id(const Json& json, std::string_view name, bool is_root, int depth) {
   if (depth > kMostNesting) return true;
   if (json.is_array()) {

@@ -1,5 +1,5 @@
-// A JSON schema as a whole: what its references mean, and what follows from several schemas that hold at once. Nothing here
-// changes a schema. Read next: overlap.h, opposite.h, rewrite.h.
+// A JSON schema as a whole: the meaning of its references, and the consequences of several schemas that hold at once.
+// No function here changes a schema. Read next: overlap.h, opposite.h, rewrite.h.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum TypeBit : uint8_t {
 // Zero: no type has the name.
 uint8_t type_bits(std::string_view name);
 uint8_t type_bits_of(const Json& value);
-// {"type": ...} of these types, the shortest way. They hold kFractionBit only beside kIntegerBit.
+// {"type": ...} with these types, the shortest way. They hold kFractionBit only beside kIntegerBit.
 Json schema_of_types(uint8_t bits);
 
 // Schemas that an instance fulfils all at once; each outlives the list.
@@ -39,11 +39,11 @@ class Document {
   // The schema that a reference within the document means. Null: there is no such place, or it is in another document.
   const Json* resolve(std::string_view reference) const;
 
-  // The objects among these schemas, those that "$ref" names and those of "allOf", as far as they can be followed. False: one of
-  // them is the schema false.
+  // The objects among these schemas, those that "$ref" names and those of "allOf", as far as they can be followed.
+  // False: one schema is `false`.
   bool flatten(const Schemas& schemas, Schemas& out) const;
 
-  // The types that an instance of them may have.
+  // The types that an instance of all the schemas may have.
   uint8_t types(const Schemas& schemas, int depth = 0) const;
 
  private:

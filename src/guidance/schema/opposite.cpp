@@ -107,7 +107,7 @@ class Opposite {
     if (!value.is_array()) return false;
     const int depth = depth_;
     if (key == "oneOf") {
-      // None of them, where two never hold at once.
+      // "oneOf" has an opposite only if no two of its schemas can hold at once: no schema holds.
       for (size_t i = 0; i < value.size(); ++i) {
         for (size_t j = 0; j < i; ++j) {
           Schemas with_one = given;

@@ -14,7 +14,8 @@ struct NoOpposite {
   std::string keyword;
 };
 
-// The opposite of `schema` among instances of `given`. Outside of these it may allow anything. Nothing: `why` says the reason.
+// The opposite of `schema` among instances of `given`. It may allow anything outside of `given`. Nothing: `why` says
+// the reason.
 std::optional<Json> opposite(const Document& document, const Json& schema, const Schemas& given,
                              NoOpposite& why);
 

@@ -70,7 +70,7 @@ bool add_values(const Json& values, uint8_t types, Json& out) {
   return true;
 }
 
-// False: the key is none of these.
+// False: the key is no bound.
 bool add_bound(const Json& schema, const std::string& key, const Json& value, Json& out) {
   const bool is_least = key == "minimum" || key == "exclusiveMinimum";
   if (!is_least && key != "maximum" && key != "exclusiveMaximum") return false;

@@ -56,7 +56,7 @@ Interval range_of(const Schemas& parts) {
   Interval out;
   for (const Json* part : parts) {
     double value = 0;
-    // Of old, these two were no numbers, but true.
+    // In draft 4 these two were no numbers, but true.
     if (read_number(*part, "minimum", value))
       out.raise(value, part->contains("exclusiveMinimum") && (*part)["exclusiveMinimum"] == Json(true));
     if (read_number(*part, "maximum", value))

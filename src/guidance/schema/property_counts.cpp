@@ -1,4 +1,4 @@
-// "minProperties" and "maxProperties" as unions of which properties are there (alternatives.h).
+// "minProperties" and "maxProperties" as unions over the present properties (alternatives.h).
 #include <algorithm>
 #include <set>
 
@@ -8,7 +8,7 @@
 namespace doppler::guidance {
 namespace {
 
-// Every choice of so many of the names, as fill(choice) makes a schema of it. False: there are too many.
+// Adds every choice of `count` names, as the schema that fill(choice) makes. False: there are too many.
 template <class Fill>
 bool add_choices(const std::vector<std::string>& names, size_t count, size_t from,
                  std::vector<std::string>& chosen, const Fill& fill, Json& options) {
@@ -80,7 +80,8 @@ Said say_property_count(const Document& document, const Json& schema, const std:
     if (!add_choices(optional, count, 0, chosen, is_least ? requiring : lacking, options)) return {};
     return union_of(std::move(options));
   }
-  // Names of which nothing is said may be there too: the library counts those where the others are settled.
+  // Names that the schema does not mention may be present too: the library counts them if the mentioned ones are
+  // settled.
   if (wanted > required + 1) return {};
   Json rest = lacking(optional);
   rest[key] = wanted;

@@ -63,7 +63,7 @@ class Rewriter {
   }
 
  private:
-  // A schema on its way: what is kept of it, and what holds besides.
+  // A schema during its rewriting: the part that is kept, and the schemas that hold besides.
   struct Made {
     Json kept = Json::object();
     Json besides = Json::array();
@@ -106,14 +106,15 @@ class Rewriter {
                 printable(path, 160).c_str(), why.empty() ? "" : ": ", why.c_str());
   }
 
-  // True: the keyword is said by others, or means nothing.
+  // True: other keywords express it, or it means nothing.
   Result<bool> say(const Place& at, Made& made) {
     const std::string& key = at.key;
     if (key == "then" || key == "else" || key == "minContains" || key == "maxContains" || key == "x-guidance")
       return true;
     if (key == "$schema") return !is_known_draft(at.value);
     if (key == "$ref" && at.value.is_string()) return move_target(at, made);
-    if (key == "additionalProperties" && has_pattern_of_all(at.schema)) return true;  // none is left for it
+    if (key == "additionalProperties" && has_pattern_of_all(at.schema))
+      return true;  // no name is left for it
     if (key == "patternProperties") return say_patterns(at, made);
     if (key == "format") return at.value.is_string() && !is_known_format(at.value.get<std::string>());
     const bool is_count = key == "minProperties" || key == "maxProperties";
@@ -161,7 +162,7 @@ class Rewriter {
     const Json* patterns = find(schema, "patternProperties");
     return patterns && pattern_of_all(*patterns);
   }
-  // The library takes patterns that no name has twice: one that all have is as good as "additionalProperties" of its own.
+  // The library takes patterns if no name matches two. A pattern that matches all names equals "additionalProperties".
   Result<bool> say_patterns(const Place& at, Made& made) {
     const auto all = pattern_of_all(at.value);
     if (!all) return false;
@@ -248,8 +249,8 @@ class Rewriter {
     return is_one_of(kDrafts, name);
   }
 
-  // The name of the definition that stands for a reference with other keywords beside it, if what it means refers to itself: the
-  // library would go around in circles.
+  // The name of the definition that replaces a reference with other keywords beside it, if the target refers to itself:
+  // the library would go around in circles.
   std::optional<std::string> recursive_extension(const Json& schema) {
     const Json* reference = find(schema, "$ref");
     if (!reference || !reference->is_string() || schema.size() == 1) return {};

@@ -1,5 +1,6 @@
-// JSON schemas in the keywords that llguidance has: "not", "if", "oneOf" of branches that overlap and others are said with
-// "anyOf", "allOf", "required" and the like, which allow the very same instances. Unknown formats are annotations and go away.
+// JSON schemas in the keywords that llguidance has: "not", "if", "oneOf" with branches that overlap and others become
+// "anyOf", "allOf", "required" and the like, which allow the very same instances. Unknown formats are annotations and
+// go away.
 #pragma once
 
 #include <string>

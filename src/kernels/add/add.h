@@ -1,4 +1,4 @@
-// sum = x + y, element by element: the residual, where no product adds it itself. Exact but for the rounding of each sum.
+// sum = x + y, element by element: the residual, if no product adds it itself. Exact but for the rounding of each sum.
 #pragma once
 
 #include "kernels/context.h"

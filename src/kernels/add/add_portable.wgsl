@@ -1,5 +1,5 @@
-// sum = x + y. One workgroup makes WORKGROUP consecutive values of one row (y of the grid), one invocation one of them.
-// Nothing is shared. Exact but for the rounding of each sum.
+// sum = x + y. One workgroup makes WORKGROUP consecutive values of one row (y of the grid), one invocation makes one
+// value. Nothing is shared. Exact but for the rounding of each sum.
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> y: array<f32>;
 @group(0) @binding(2) var<storage, read_write> sum: array<f32>;

@@ -1,4 +1,4 @@
-// add against the sums themselves, which f32 rounds once; rows behind the last stay as they were.
+// Tests add against the sums themselves, which f32 rounds once. Rows after the last must not change.
 #include "kernels/add/variants.h"
 #include "kernels/testing/kernel_harness.h"
 

@@ -18,7 +18,7 @@ constexpr Variant<AltupCorrect> kCorrectRows[] = {{"altup_correct.portable"}};
 
 uint64_t rows_bytes(const Context& ctx, uint32_t n) { return uint64_t{ctx.max_rows} * n * sizeof(float); }
 
-// What prediction and correction have in common; weights: S a coefficient.
+// The common checks of prediction and correction; weights: S a coefficient.
 template <class Op>
 Result<void> check(const Context& ctx, const Op& op, uint32_t coefficients) {
   if (op.n == 0) return fail(ErrorKind::kInternal, "Streams of 0 columns.");

@@ -1,5 +1,5 @@
-// y_j = x_j + (made - x_0) * (1 + c[j]): see altup/altup.h. One workgroup makes WORKGROUP consecutive columns of one row (y of the
-// grid), one invocation a column of all streams. Nothing is shared. Error: relative L2 below 1e-6.
+// y_j = x_j + (made - x_0) * (1 + c[j]): see altup/altup.h. One workgroup makes WORKGROUP consecutive columns of one
+// row (y of the grid), one invocation a column of all streams. Nothing is shared. Error: relative L2 below 1e-6.
 //!import altup/altup_router
 struct Params {
   stream: u32, // numbers from a stream to the next

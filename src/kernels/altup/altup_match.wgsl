@@ -1,6 +1,7 @@
-// The first of four values and the others with its magnitude, or the mean of all: see altup/altup.h. One workgroup makes one row
-// (x of the grid), an invocation every WORKGROUP-th column. Shared: the partial sums (common/row_sum_portable, with its
-// barriers). Barriers: nobody reads the parts of the sum before any more. Error: relative L2 below 1e-6.
+// The first of four values and the others with its magnitude, or the mean of all: see altup/altup.h. One workgroup
+// makes one row (x of the grid), an invocation every WORKGROUP-th column. Shared: the partial sums
+// (common/row_sum_portable, with its barriers). Barriers: all invocations have read the parts of the sum before. Error:
+// relative L2 below 1e-6.
 //!import common/row_sum_portable
 struct Params {
   stream: u32, // numbers from a stream to the next, in y

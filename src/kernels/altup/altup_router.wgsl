@@ -1,7 +1,8 @@
 // m of a row: tanh of its router's numbers, scaled. The kernel declares router and weight. Const: ROUTER_SCALE.
 const kStreams = 4u;
 
-// From exp alone: WGSL's own may be as coarse as 2^-11. Near zero a Taylor polynomial (first term left out: x^11 / 113).
+// Uses only exp: WGSL's own tanh may be as coarse as 2^-11. Near zero a Taylor polynomial (first term left out: x^11 /
+// 113).
 fn exact_tanh(x: f32) -> f32 {
   let x2 = x * x;
   let near = x * (1.0 - x2 * (0.33333333 - x2 * (0.13333333 - x2 * (0.053968254 - x2 * 0.021869489))));

@@ -1,4 +1,4 @@
-// AltUp's operations against double precision; rows behind the last stay as they were.
+// Tests AltUp's operations against double precision. Rows after the last must not change.
 #include <cmath>
 
 #include "kernels/altup/variants.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kMaxRows = 3, kRows = 2, kN = 200, kS = kAltupStreams;
 constexpr uint32_t kStream = kMaxRows * kN;
 
-// Of all streams the rows that were made, and that no other was.
+// Compares the rows that were made, in all streams, and checks that no other row was.
 void expect_streams(const std::vector<float>& got, const std::vector<double>& want) {
   std::vector<float> made;
   for (uint32_t j = 0; j < kS; ++j)

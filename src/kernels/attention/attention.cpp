@@ -1,5 +1,5 @@
-// Checks attention and chooses its variant: one or two dispatches for a decode step or a few rows, one for a prefill chunk.
-// Read next: variants.h (rows and sizes), recording.h.
+// Checks attention and chooses its variant: one or two dispatches for a decode step or a few rows, one for a prefill
+// chunk. Read next: variants.h (rows and sizes), recording.h.
 #include "kernels/attention/attention.h"
 
 #include <cmath>
@@ -126,7 +126,7 @@ Result<Resolved<AttentionPrefillRow>> resolve_rows(const Context& ctx, const Att
   return resolved;
 }
 
-// Whether rows of one sequence are attended each on its own. 17 to 64 rows: where there are no matrix units, on a GPU.
+// True if rows of one sequence are attended each on its own: up to 16 rows, or 17 to 64 on a GPU without matrix units.
 bool goes_row_by_row(const Context& ctx, const Attention& op) {
   if (op.ahead != 0 || ctx.max_rows > kMaxNarrowRows) return false;
   if (ctx.max_rows <= kMaxSkinnyRows) return true;
@@ -167,7 +167,7 @@ Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& o
 
 namespace {
 
-// Rows of decoding slots, then those of pieces: both leave f32, of which the other forms are made for all.
+// Records rows of decoding slots, then those of pieces. Both leave f32, and the other forms are then made for all rows.
 Result<void> record_singles_and_pieces(Context& ctx, const AttentionChoice& choice, Choice& noted,
                                        const Attention& op, const Rows& y) {
   if (op.rope) DP_CHECK(record(ctx, *op.rope));

@@ -1,10 +1,12 @@
-// Attention of the rows of this step over the cache, causal or, of encoders' whole texts, seeing ahead; grouped heads
-// (query head h reads kv head h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
-// 2022), on the matrix units where there are any. A few rows (at most kMaxSkinnyRows, on a GPU without matrix units
-// kMaxNarrowRows): each as in decode, where the device can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
-// device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored;
-// attention_prefill.matrix, which rounds q and the probabilities to f16, and a cache in q8_0 that is copied to f16 first
-// (attention_unpack.wgsl): 1e-3.
+// Attention of the rows of this step over the cache. It is causal, or sees ahead in encoders' whole texts. Heads are
+// grouped (query head h reads kv head h / (n_heads / n_kv_heads)).
+// Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al. 2022), on the matrix units if the device
+// has them. A few rows (at most kMaxSkinnyRows, on a GPU without matrix units kMaxNarrowRows): each as in decode, if
+// the device can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
+// device.
+// Error bound: relative L2 < 1e-5 against double precision on the cache as stored. It is 1e-3 for
+// attention_prefill.matrix, which rounds q and the probabilities to f16, and for a cache in q8_0 that is copied to f16
+// first (attention_unpack.wgsl).
 #pragma once
 
 #include <optional>
@@ -22,18 +24,20 @@ struct Attention {
   uint32_t n_heads = 0;
   float scale = 0;      // of q.k, usually head_dim^-0.5
   uint32_t window = 0;  // 0: all; W: the last W keys, the row's own included
-  uint32_t ahead = 0;   // keys behind the row's own, of this step, that it sees too; 0: causal
+  uint32_t ahead = 0;   // keys of this step after the row's own that it sees too; 0: causal
   float softcap = 0;    // 0: none; c: logits = c * tanh(logits / c), before the mask
   TensorView sinks;     // optional f32 [n_heads]: one more logit in the denominator
   // Optional: what is to be rotated and written into this cache first, in the same dispatch where the variant can. q is
   // then rope->q_out. Must live until record() returns.
   const RopeKv* rope = nullptr;
-  // Variants that rotate: y is multiplied by the sigmoids of n_heads * head_dim values from this column of rope->qkv on.
+  // Variants that rotate: y is multiplied by the sigmoids of n_heads * head_dim values from this column of rope->qkv
+  // on.
   std::optional<uint32_t> gate_column = std::nullopt;
   // Decode: the most keys this plan will be replayed with, 0: the context. Up to kShortKeys one dispatch does it all.
   uint32_t max_keys = 0;
-  // Plans for many sequences: the first so many rows at most belong to decoding slots, each row to its own, and are
-  // attended each on its own; those behind them to pieces of prompts. max_rows: there are no pieces. 0: one sequence.
+  // Plans for many sequences: at most so many first rows belong to decoding slots, each row to its own, and are
+  // attended each on its own. The rows after them belong to pieces of prompts. max_rows: there are no pieces. 0: one
+  // sequence.
   uint32_t single_rows = 0;
   bool each_row = false;       // rows of pieces are attended each on its own too
   bool own_sequences = false;  // each row is of another sequence
@@ -45,11 +49,11 @@ struct Attention {
 inline constexpr uint32_t kShortKeys = 512;
 // Likewise of rows of several sequences, where a workgroup for each of their heads fills half of a large GPU.
 inline constexpr uint32_t kShortKeysOfRows = 1024;
-// Tiles begin at whole multiples of their keys, and of a copy to f16 at whole multiples of these: so many positions, but one,
-// may be read before a window, and are masked.
+// Tiles begin at whole multiples of their keys, and those of a copy to f16 at whole multiples of this. Up to one
+// position less may be read before a window, and is masked.
 inline constexpr uint32_t kMostTileKeys = 128;
 
-// Whether a plan of `rows` rows, each of a sequence, gains by knowing that none has more than kShortKeysOfRows keys.
+// True if a plan of `rows` rows, each of a sequence, gains by knowing that no row has more than kShortKeysOfRows keys.
 bool gains_by_short_keys(const Policy& policy, const gpu::Caps& caps, uint32_t n_heads, uint32_t n_kv_heads,
                          uint32_t rows);
 
@@ -67,7 +71,7 @@ struct AttentionChoice {
   // Splits that the variant leaves to the reader: their layout, without a buffer. Otherwise it writes Rows.
   std::optional<SplitPartials> leaves;
   bool rotates = false;  // it takes Attention::rope itself; otherwise record() rotates in a dispatch before
-  // Of the rows before the pieces of prompts, where a step has both; `prefill` is for the pieces then.
+  // The kernel for the rows before the pieces of prompts, if a step has both; `prefill` is for the pieces then.
   const AttentionPrefillRow* singles = nullptr;
   std::optional<Choice> singles_choice;
 };

@@ -158,7 +158,7 @@ void time_streams(const StreamsShape& shape) {
     const double us = wall.count() / kDispatches;
     if (best == 0 || us < best) best = us;
   }
-  std::printf("%-14s behind %u  %-34s %8.1f us a layer\n", shape.name, kPosition,
+  std::printf("%-14s at depth %u  %-34s %8.1f us a layer\n", shape.name, kPosition,
               run.choices().front().variant.c_str(), best);
   std::fflush(stdout);
 }

@@ -8,7 +8,7 @@ struct Eight {
 
 const kRowElements = D8 + (D8 + 15u) / 16u;
 
-// Of a place as the twins count it, in eights: where the eight bytes lie, and where their scale does.
+// For a place as the twins count it, in eights: the places of its eight bytes and of their scale.
 fn bytes_place(at: u32) -> u32 { return at / D8 * kRowElements + at % D8; }
 fn scales_place(at: u32) -> u32 { return at / D8 * kRowElements + D8 + at % D8 / 16u; }
 

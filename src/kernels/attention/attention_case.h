@@ -1,5 +1,5 @@
-// What the tests of decode and prefill share: a case, its random cache with everything past the stored keys
-// poisoned, and attention in double precision on the cache as stored.
+// Shared by the tests of decode and prefill: a case, its random cache with everything past the stored keys poisoned,
+// and attention in double precision on the cache as stored.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace doppler::kernels::testing {
 inline constexpr double kBound = 1e-5;        // attention.h
 inline constexpr double kMatrixBound = 1e-3;  // attention.h
 
-// Whether what a variant reads of a cache in q8_0 was rounded to f16 first.
+// True if a variant rounds the values of a cache in q8_0 to f16 first.
 inline bool is_unpacked(const KernelRun& run) {
   return std::ranges::any_of(run.choices(),
                              [](const Choice& c) { return c.operation == "attention_unpack"; });
@@ -35,7 +35,7 @@ struct AttentionCase {
   bool sinks = false;
   bool q8 = false;
   float q_scale = 1;   // multiplies q: large logits
-  uint32_t ahead = 0;  // keys behind a row's own
+  uint32_t ahead = 0;  // keys after a row's own
 };
 
 inline void PrintTo(const AttentionCase& c, std::ostream* out) {
@@ -173,7 +173,8 @@ class AttentionData {
     }
   }
 
-  // To what blocks of q8_0 hold. A block that was rounded has a byte of 127, so that it stays what it is when it is rounded again.
+  // Rounds to values that blocks of q8_0 hold. A rounded block has a byte of 127, so that another rounding does not
+  // change it.
   static void round_blocks(std::vector<float>& cache) {
     for (size_t begin = 0; begin < cache.size(); begin += kCacheBlock) {
       const float scale = scale_of(&cache[begin]);

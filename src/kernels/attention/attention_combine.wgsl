@@ -1,12 +1,12 @@
 // The split-K reduction of one query head (layout: attention_output_partial).
-// One workgroup: one query head of one row of q (y of the grid). QUADS invocations have four columns each; PARTS invocations
-// share a quad, each has every PARTS-th split. All that an invocation reads is on the way at once: nothing it loads
-// says what to load next, so splits without keys are read too, since the buffer holds them, and dropped.
+// One workgroup: one query head of one row of q (y of the grid). QUADS invocations have four columns each; PARTS
+// invocations share a quad, each has every PARTS-th split. All loads of an invocation are on the way at once: no load
+// decides which comes next. Splits without keys are read too, since the buffer holds them, and dropped.
 // Barrier: between the parts, each relative to its own maximum, and the first QUADS invocations, which reduce them. For
-// 8-bit blocks (common/forms.h; HAS_Q8 wants a head_dim that is a multiple of 32) each of these makes all four
-// quads of its block and writes one: cheaper than a second barrier. HAS_F16: y is f16 in tiles alone, bound as y_q8, and
+// 8-bit blocks (common/forms.h; HAS_Q8 wants a head_dim that is a multiple of 32) each such invocation makes all four
+// quads of its block and writes one: cheaper than a second barrier. HAS_F16: y is only f16 in tiles, bound as y_q8, and
 // head_dim a multiple of 16.
-// Error: f32 sums. Read next: attention_decode_range, which says what splits have keys.
+// Error: f32 sums. Read next: attention_decode_range, which decides which splits have keys.
 //!import attention/attention_decode_range
 //!import attention/attention_normalise
 //!import common/q8_block
@@ -24,7 +24,7 @@ const kPairs = SPLITS * ALL_HEADS * QUADS;  // the first vec4 of (highest, sum) 
 var<workgroup> part_weighted: array<vec4f, PARTS * QUADS>;
 var<workgroup> part_pairs: array<vec2f, PARTS>;
 
-// Of an invocation's e-th split, or of the last one where there is no such: then it is dropped.
+// The row of an invocation's e-th split; past the last split it is the last one's, which is then dropped.
 fn partial_row(e: u32, part: u32, head: u32) -> u32 { return min(e * PARTS + part, SPLITS - 1u) * ALL_HEADS + head; }
 
 @compute @workgroup_size(PARTS * QUADS)

@@ -1,11 +1,13 @@
-// Decode attention with subgroup operations: what the entries share that differ in where q and the newest key are.
-// One workgroup: HEADS query heads that share a kv head, one split of the keys. INVOCATIONS_PER_KEY invocations of a subgroup are one
-// worker: it reads a key and its value together (coalesced, VECTORS times eight dimensions an invocation), keeps its own
-// softmax in registers, and goes on WORKERS keys further, KEYS of them at a time, so that loads overlap. Of a tile's
-// logits each invocation works out its own only; their exponentials are fetched from there.
+// Decode attention with subgroup operations: the common part of the entries, which differ in where q and the newest key
+// are.
+// One workgroup: HEADS query heads that share a kv head, one split of the keys. INVOCATIONS_PER_KEY invocations of a
+// subgroup are one worker. It reads a key and its value together (coalesced, VECTORS times eight dimensions an
+// invocation) and keeps its own softmax in registers. It goes on WORKERS keys further, KEYS at a time, so that loads
+// overlap. Each invocation computes only its own logits of a tile; the others fetch their exponentials from there.
 // No barrier inside the loop; at the end the workers are reduced: attention_decode_reduce.
 // The entry has cached_key() and cached_value(), load_before(), prepare(), q4_at(), and key_at() and value_at(), which
-// replace what was loaded of the newest. Of a group's rest, `heads` are less than HEADS: the others are copies of the last that are never put.
+// replace the loaded values of the newest key. In the rest of a group, `heads` are less than HEADS: the others are
+// copies of the last that are never put.
 // Barriers: a head's results of all subgroups; gathered free again for the next head.
 // Error: f32 sums, relative L2 below 1e-5.
 //!import attention/attention_cache_f16
@@ -14,8 +16,9 @@
 
 const kWorkers = WORKGROUP / INVOCATIONS_PER_KEY;
 
-// A tile's VALUES sums q.k of a worker, one a head and key, are spread over its invocations: KEY_PARTS * HEAD_PARTS = PARTS
-// invocations have OWN_KEYS * OWN_HEADS of them each, SHARE invocations the same ones. Halving goes on while halves are whole.
+// A worker has a tile's VALUES sums q.k, one for each head and key. They are spread over its invocations: KEY_PARTS *
+// HEAD_PARTS = PARTS invocations have OWN_KEYS * OWN_HEADS sums each, SHARE invocations the same ones. Halving goes on
+// while halves are whole.
 const VALUES = HEADS * KEYS; // value u * HEADS + h
 const PARTS = min(INVOCATIONS_PER_KEY, VALUES & (~VALUES + 1u));
 const SHARE = INVOCATIONS_PER_KEY / PARTS;
@@ -25,8 +28,8 @@ const OWN_KEYS = KEYS / KEY_PARTS;
 const OWN_HEADS = HEADS / HEAD_PARTS;
 const OWN = OWN_KEYS * OWN_HEADS;
 
-// An invocation keeps the half of its 2 * half sums that its bit names, and adds what its partner has of them. Called with
-// constants, so that loops unroll: an array indexed by a variable moves from registers to memory.
+// An invocation keeps the half of its 2 * half sums that its bit names, and adds its partner's parts of the same sums.
+// Called with constants, so that loops unroll: an array indexed by a variable moves from registers to memory.
 fn halve(s: ptr<function, array<f32, VALUES>>, half: u32, distance: u32, rank: u32) {
   let upper = (rank & distance) != 0u;
   for (var i = 0u; i < half; i++) {
@@ -63,8 +66,8 @@ fn load_tile(keys: ptr<function, array<Eight, KEYS * VECTORS>>, values: ptr<func
   }
 }
 
-// `row`: of q; its heads are counted on from those of the rows before. `group`: kv head and chunk of its query heads;
-// `split`: of the keys; `invocation`: of the subgroup.
+// `row` is a row of q; its heads are counted on from those of the rows before. `group` is the kv head and the chunk of
+// its query heads, `split` one of the keys, `invocation` one of the subgroup.
 fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   let seen = keys_of_row(row);
   let share = keys_per_split(seen);
@@ -112,7 +115,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
 
   for (var tile = begin; tile < end; tile += kWorkers * KEYS) {
     if (tile != begin) { load_tile(&k, &values, row, kv_head, tile, worker, rank); }
-    // What only a last tile has: the newest key, and keys that do not count.
+    // Only a last tile has the newest key, and keys that do not count.
     if (tile + kWorkers * KEYS >= end) {
       for (var u = 0u; u < KEYS; u++) {
         let is_newest = tile_position(tile, u, worker) == row_position(row);  // of a full context: none
@@ -120,7 +123,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
         for (var v = 0u; v < VECTORS; v++) {
           let column = min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u);
           k[u * VECTORS + v] = key_at(k[u * VECTORS + v], column, is_newest);
-          // What lies past the end may be infinite, and zero times that is not zero.
+          // Values past the end may be infinite, and zero times infinity is not zero.
           values[u * VECTORS + v] = eight_if(value_at(values[u * VECTORS + v], column, is_newest), counts);
         }
       }

@@ -1,7 +1,9 @@
-// Decode attention without optional features; with WORKGROUP = 8 also the shape for CPU devices.
-// One workgroup: HEADS query heads that share a kv head, of one row of q (z of the grid), one split of the keys. It walks over tiles of TILE keys:
-//   1. logits: an invocation takes whole keys, KEYS_EACH at once, so that no sum crosses invocations and what it
-//      reads of q serves several keys;
+// Decode attention without optional features; with WORKGROUP = 8 also the shape for CPU devices. One workgroup: HEADS
+// query heads that share a kv head, of one row of q (z of the grid), one split of the keys. It walks over tiles of TILE
+// keys:
+//   1. logits: an invocation takes whole keys, KEYS_EACH at once, so that no sum crosses invocations and the values of
+//      q
+//      that it reads serve several keys;
 //   2. softmax: a team of TEAM invocations per head finds the tile's maximum and sum;
 //   3. values: an invocation takes VECTORS times eight dimensions and every KEY_GROUPS-th key.
 // Barriers: tile_p and team_max after 1 and 2, team_sum and rescale before 3, tile_p free again after 3.

@@ -1,6 +1,5 @@
-// Which keys a row of q sees, and how they are dealt to the splits. Both depend on the position, so they are
-// computed on the GPU; the number of splits is fixed in the plan.
-// The kernel binds `state`.
+// The keys that a row of q sees, and the way they are dealt to the splits. Both depend on the position, so they are
+// computed on the GPU; the number of splits is fixed in the plan. The kernel binds `state`.
 //!import common/one_sequence
 
 struct Keys {

@@ -1,8 +1,8 @@
 // The end of decode attention with subgroup operations: the workers' results become one a head. Those of a subgroup are
 // reduced in registers, the subgroups' through workgroup memory, which takes one head at a time.
-// Consts besides the core's: SUBGROUP, invocations that are certain to be of one subgroup (a multiple of INVOCATIONS_PER_KEY).
-// The output fragment has put_quad(), which every invocation calls: it may work across invocations. The entry has
-// HAS_GATE and gate_at(), or imports attention_no_gate.
+// Consts besides the core's: SUBGROUP, invocations that are certain to be of one subgroup (a multiple of
+// INVOCATIONS_PER_KEY). The output fragment has put_quad(), which every invocation calls: it may work across
+// invocations. The entry has HAS_GATE and gate_at(), or imports attention_no_gate.
 //!import attention/attention_logit
 //!import attention/attention_quad_y
 
@@ -12,7 +12,7 @@ var<workgroup> part_max: array<f32, HEADS * kParts>;
 var<workgroup> part_sum: array<f32, HEADS * kParts>;
 var<workgroup> gathered: array<vec4f, kParts * D8 * 2u>;
 
-// What every worker has, relative to its own maxima, becomes its subgroup's, relative to the subgroup's.
+// Reduces every worker's results, relative to its own maxima, to its subgroup's, relative to the subgroup's maxima.
 fn reduce_workers(highest: ptr<function, array<f32, OWN_HEADS>>, sum: ptr<function, array<f32, OWN_HEADS>>,
                 low: ptr<function, array<vec4f, HEADS * VECTORS>>, high: ptr<function, array<vec4f, HEADS * VECTORS>>,
                 thread: u32, invocation: u32) {
@@ -62,7 +62,7 @@ fn gather_head(h: u32, low: ptr<function, array<vec4f, HEADS * VECTORS>>,
   }
 }
 
-// What the parts have of four neighbouring values of a head.
+// The sums of the parts for four neighbouring values of a head.
 struct Quad {
   weighted: vec4f,
   highest: f32,

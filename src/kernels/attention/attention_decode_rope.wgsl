@@ -1,12 +1,12 @@
 // Decode attention with subgroup operations that also does what rope/ does: rotates q and the newest key, and writes
-// the newest key and value into the cache. See attention_decode_core. Twin of attention_decode_subgroup. Several rows (z of
-// the grid) are of a sequence each: a row's newest key is of no use to the others.
+// the newest key and value into the cache. See attention_decode_core. Twin of attention_decode_subgroup. Several rows
+// (z of the grid) are of a sequence each: a row's newest key is of no use to the others.
 // The newest key and value are used from workgroup memory, rounded as the cache rounds them; the first workgroup of the
 // kv head whose keys include them writes them. Other workgroups may load the old row meanwhile, and drop it.
 // Barriers in prepare(): rotated, then newest.
-// Heads may be normalised first, each alone or, with NORMS_OF_ROWS, by all of the row's q or k, whose squares each
-// workgroup sums. What a head is multiplied with for that goes past the rotation, which is linear: the sums of squares
-// are complete after the barrier that the rotated heads need anyway.
+// Heads may be normalised first, each by itself or, with NORMS_OF_ROWS, by all of the row's q or k, whose squares each
+// workgroup sums. The norm's factor of a head is applied after the rotation, which is linear: the sums of squares are
+// complete after the barrier that the rotated heads need anyway.
 //!import attention/attention_decode_core
 //!import attention/attention_cache_f16_store
 //!import rope/rope_pair
@@ -33,7 +33,7 @@ var<private> head_scale: array<f32, HEADS + 1u>; // of the query heads, of the n
 fn cached_key(at: u32) -> Eight { return k_cache[at]; }
 fn cached_value(at: u32) -> Eight { return v_cache[at]; }
 
-// What an invocation brings of the heads: pairs of values, the weights of their norms, the steps of their angles.
+// An invocation's part of the heads: pairs of values, the weights of their norms, the steps of their angles.
 struct Early {
   values: array<vec2f, ROTATED_EACH>,
   weights: array<vec2f, ROTATED_EACH>,
@@ -74,7 +74,7 @@ fn square_part(first: u32, count: u32, thread: u32) -> f32 {
   return sum;
 }
 
-// Of query head h, or of the newest key: the values that its norm is of.
+// The number of values that the norm of query head h, or of the newest key, is over.
 fn normed_values(h: u32) -> u32 {
   if (NORMS_OF_ROWS) { return HEAD_DIM * select(N_HEADS, N_KV_HEADS, h == HEADS); }
   return HEAD_DIM;

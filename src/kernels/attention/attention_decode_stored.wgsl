@@ -1,4 +1,5 @@
-// The bindings of attention_decode_subgroup, and how it reads a cache in f16 or f32. Twin: attention_decode_stored_q8_0.
+// The bindings of attention_decode_subgroup, and how it reads a cache in f16 or f32. Twin:
+// attention_decode_stored_q8_0.
 //!import attention/attention_no_gate
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> q: array<f32>;

@@ -57,9 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
             .n_heads = 1, .n_kv_heads = 1, .head_dim = 96, .format = kQ8_0, .window = 32, .sinks = true},
         AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 576, .format = kQ8_0, .ctx_len = 200}));
 
-// Columns that end inside a vector of four, the most there can be (four parts of them are more invocations than some
-// devices have), a sink beside several splits, and of three heads and splits (highest, sum) pairs that end inside a
-// vector.
+// Columns that end inside a vector of four, the largest count (four parts of so many are more invocations than some
+// devices have), a sink beside several splits, and (highest, sum) pairs of three heads and splits that end inside
+// a vector.
 INSTANTIATE_TEST_SUITE_P(
     Splits, AttentionDecodeTest,
     ::testing::Values(
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionDecodeTest,
                                            masks(7, 5, false), masks(300, 0, true), masks(0, 5, true),
                                            masks(1, 5, true), kFarBeyondTheCap));
 
-// Logits of +100 and -100: exp() of them overflows or vanishes unless the maximum is taken off first.
+// Logits of +100 and -100: their exp() overflows or vanishes unless the maximum is taken off first.
 TEST(AttentionDecode, OutlierLogits) {
   const AttentionCase c{.n_heads = 2, .n_kv_heads = 1, .head_dim = 64};
   AttentionData data(c, 1);

@@ -1,4 +1,4 @@
-// The rows that a tile of prefill attention is made of: a piece of this step, behind the rows of decoding slots. Twin:
+// The rows that a tile of prefill attention is made of: a piece of this step, after the rows of decoding slots. Twin:
 // attention_one_run.
 //!import common/many_sequences
 

@@ -1,5 +1,5 @@
-// Attention of rows of several sequences, whose keys and values lie in blocks of a pool, against double precision: rows of
-// pieces attended each on its own, y in f16 tiles alone, and rows that rotate q and fill the cache themselves.
+// Attention of rows of several sequences, whose keys and values lie in blocks of a pool, against double precision: rows
+// of pieces attended each on its own, y only in f16 tiles, and rows that rotate q and fill the cache themselves.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ constexpr uint32_t kSlots = 3, kMaxRows = 7, kBlockLen = 8, kCtxLen = 200;
 constexpr uint32_t kBlocks = kCtxLen / kBlockLen;
 constexpr uint32_t kRow = kHeads * kHeadDim, kQkvRow = (kHeads + 2 * kKvHeads) * kHeadDim;
 
-// Of this step: two decoding slots, then a piece of the third.
+// The rows of this step: two decoding slots, then a piece of the third.
 constexpr SlotEntry kRows[] = {{0, 150}, {1, 3}, {2, 9}, {2, 10}, {2, 11}};
 constexpr uint32_t kDecoding = 2;
 
@@ -137,7 +137,7 @@ TEST(AttentionMany, RowsOfPiecesEachOnItsOwn) { expect_rows(std::size(kRows), tr
 
 TEST(AttentionMany, TilesForPiecesBesideDecodingRows) { expect_rows(std::size(kRows), false); }
 
-// What products on the matrix units read is written by attention itself, with splits of the keys and without.
+// Attention itself writes what products on the matrix units read, with splits of the keys and without.
 TEST(AttentionMany, F16AloneIsWhatF32Rounds) {
   AttentionOfMany many;
   many.set_rows(std::size(kRows), kDecoding);
@@ -212,7 +212,7 @@ std::optional<Outcome> rotated(const char* variant, bool rotates, bool norms) {
                  .values = run.read<uint16_t>(op.cache.v, many.values.size())};
 }
 
-// Of a variant for decoding rows of sequences, on a GPU with subgroups of 32.
+// A GPU with subgroups of 32, for a variant that decodes rows of sequences.
 gpu::Caps large_gpu() {
   gpu::Caps caps;
   caps.type = gpu::AdapterType::kDiscrete;

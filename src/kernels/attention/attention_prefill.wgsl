@@ -1,11 +1,11 @@
 // Prefill attention in tiles with online softmax; no optional feature.
-// One workgroup: ROWS query rows of one head. It walks over tiles of KEYS keys, from the first key any of its rows
-// sees to the last: its own position, or AHEAD behind it. One invocation: four rows x kQuads times four keys of the
-// logits, then the same four rows x kFours times four dimensions of the result, all in registers; the kColumns invocations that share four rows keep
-// the same running maximum and each its own part of the sum.
-// Workgroup memory `pool`, in vec4f: CHUNK dimensions of k [dimension][key / 4] and q [dimension][row / 4] while
-// logits are made; afterwards the probabilities [key][row / 4] in their place, VALUE_KEYS keys of v behind them.
-// `maxima` lies behind both. Barriers: before and after each filling of the pool, and around `maxima`.
+// One workgroup: ROWS query rows of one head. It walks over tiles of KEYS keys, from the first key that any of its rows
+// sees to the last: its own position, or AHEAD positions after it. One invocation: four rows x kQuads times four keys
+// of the logits, then the same four rows x kFours times four dimensions of the result, all in registers. The kColumns
+// invocations that share four rows keep the same running maximum and each its own part of the sum.
+// Workgroup memory `pool`, in vec4f: CHUNK dimensions of k [dimension][key / 4] and q [dimension][row / 4] while logits
+// are made; afterwards the probabilities [key][row / 4] in their place, then VALUE_KEYS keys of v. `maxima` lies after
+// both. Barriers: before and after each filling of the pool, and around `maxima`.
 // Error: f32 sums, relative L2 below 1e-5.
 //!import attention/attention_one_run
 //!import attention/attention_cache_f16
@@ -106,7 +106,7 @@ fn last_key(run: Run, row: u32) -> u32 {
   return min(position_of(run, row) + AHEAD, last);
 }
 
-// A key behind a row's position is seen as far as last_key().
+// A key after a row's position is seen as far as last_key().
 fn masked(s: vec4f, key: u32, positions: vec4u, last_keys: vec4u) -> vec4f {
   let behind = vec4u(key) >= positions;
   let seen = (vec4u(key) <= last_keys) & (behind | (positions - vec4u(key) < vec4u(WINDOW)));

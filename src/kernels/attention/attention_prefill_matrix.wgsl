@@ -1,15 +1,15 @@
 // Prefill attention on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x 16), online softmax in tiles.
-// One workgroup: rows of one head, the longest first. A pair of subgroups shares ROW_TILES fragments of rows: both hold
-// their q; of logits each makes half the keys of a tile, of results half the dimensions. So a fragment of keys or
-// values that a subgroup loads serves ROW_TILES products, and results take half the registers.
+// One workgroup: rows of one head, the longest first. A pair of subgroups shares ROW_TILES fragments of rows, and both
+// hold their q. Each makes the logits of half the keys of a tile, and half the dimensions of the results. So a fragment
+// of keys or values that a subgroup loads serves ROW_TILES products, and results take half the registers.
 // A fragment's numbers cannot be touched one by one, so logits pass through workgroup memory on their way to
-// probabilities, kLanes invocations a row; results stay where they are, because the maximum they are relative to is only
-// raised when a row's logits exceed it by kSlack: then, rarely, they pass too.
+// probabilities, kLanes invocations a row. Results stay in registers, because their maximum is only raised when a row's
+// logits exceed it by kSlack. This is rare, and results pass through workgroup memory then.
 // Workgroup memory, in elements of 16 bytes, which matrix loads take as well, so that invocations store 16 at once:
-// `tile`, KEYS keys, then as many values, [key][dimension], zeros behind HEAD_DIM; `logits` and `probabilities`,
+// `tile`, KEYS keys, then as many values, [key][dimension], zeros after HEAD_DIM; `logits` and `probabilities`,
 // [row][key]. Barriers: logits are complete, and no keys or values are needed any more; probabilities, values and the
-// next keys are complete. What the cache holds is asked for right behind a barrier and stored before the next one: asked
-// for a barrier earlier, it made the kernel 7 to 20 % slower.
+// next keys are complete. Loads from the cache begin right after a barrier, and their values are stored before the next
+// one. Loads that began a barrier earlier made the kernel 7 to 20 % slower.
 // Needs a head_dim of whole fragments, at most 256 (above 128 with ROW_TILES of 1), and a cache in f16. Error: q and
 // probabilities rounded to f16: relative L2 below 1e-3.
 // Read next: attention_prefill.wgsl (the twin), common/fragments.
@@ -132,7 +132,7 @@ fn load_probabilities(at: u32) -> Left {
   return subgroupMatrixLoad<Left, row_major>(&probabilities, at, kProbabilityStride);
 }
 
-// Where a subgroup has its fragments in `logits`, and an invocation its part of one row of them.
+// The place of a subgroup's fragments in `logits`, and an invocation's part of one row there.
 struct Part {
   logits_at: u32,
   at: u32,
@@ -236,7 +236,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let own_probabilities = own_row * kProbabilityStride + lane * (kOwnQuads / 2u);
   var highest = kUnseen;
   var sum = 0.0;
-  // With two ROW_TILES the lower fragments of results begin with y4.
+  // The lower fragments of results, if ROW_TILES is 2, begin at y4.
 //!repeat i = 0, 4
   var y$(i): Sum; var y$(i + 1): Sum; var y$(i + 2): Sum; var y$(i + 3): Sum;
 //!end

@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionPrefillTest,
                                            masks(0, 5, true), masks(1, 5, true), kFarBeyondTheCap,
                                            kMaximaRise));
 
-// Rows that see keys behind their own: all, a window to both sides.
+// Rows that see keys after their own: all, a window to both sides.
 constexpr AttentionCase kAllAhead{.n_heads = 4, .head_dim = 15, .ctx_len = 192, .ahead = 192};
 constexpr AttentionCase kWindowAhead{
     .n_heads = 2, .n_kv_heads = 1, .head_dim = 22, .format = kF32, .ctx_len = 192, .window = 7, .ahead = 6};
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
         AttentionCase{
             .n_heads = 4, .n_kv_heads = 1, .head_dim = 128, .ctx_len = 700, .softcap = 30, .q8 = true}));
 
-// What GPUs take for a long context: not tiles, of which there would be as many as heads.
+// The variant for a long context on GPUs: not tiles, since there would be only as many as heads.
 TEST(AttentionSkinny, LongContextsTakeSplitsOnGpus) {
   gpu::Caps caps;
   caps.type = gpu::AdapterType::kDiscrete;

@@ -1,4 +1,5 @@
-// As attention_quad_y, but y as f16 in tiles alone (common/forms.h), which it binds as y_q8. head_dim is a multiple of 16.
+// Like attention_quad_y, but y is only f16 in tiles (common/forms.h), which it binds as y_q8. head_dim is a multiple of
+// 16.
 //!import attention/attention_normalise
 //!import common/f16_quad
 

@@ -1,5 +1,5 @@
-// As attention_quad_y, and y as 8-bit blocks of 16 (common/forms.h): four neighbouring invocations make one. head_dim is
-// a multiple of 32, so that no block belongs to two heads. Bindings of the entry: y_q8. Consts: Q8_PLANE1.
+// As attention_quad_y, and y as 8-bit blocks of 16 (common/forms.h): four neighbouring invocations make one. head_dim
+// is a multiple of 32, so that no block belongs to two heads. Bindings of the entry: y_q8. Consts: Q8_PLANE1.
 //!import attention/attention_normalise
 //!import common/q8_block
 

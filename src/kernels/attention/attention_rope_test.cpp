@@ -56,7 +56,7 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
     return values;
   }
 
-  // What the plain variant does not do, gates and norms of whole rows, this test does for it.
+  // The plain variant has no gates and no norms of whole rows: this test computes them.
   static std::map<uint32_t, Outcome> outcomes(const Case& c, const std::string& variant) {
     Policy policy;
     policy.forced["attention_decode"] = variant;

@@ -1,6 +1,6 @@
-// Attention whose splits the product behind it reduces (AttentionChoice::leaves, SplitPartials), against attention and
-// product in double precision, in one plan as a layer records them. The cache has no key of the step's position: the
-// kernel writes it.
+// Attention whose splits are reduced by the product after it (AttentionChoice::leaves, SplitPartials), against
+// attention and product in double precision, in one plan as a layer records them. The cache has no key of the step's
+// position: the kernel writes it.
 #include "kernels/attention/attention_case.h"
 #include "kernels/linear/record_linear.h"
 #include "kernels/linear/test_weights.h"
@@ -35,7 +35,7 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << ", " << c.n << " rows of " << weight_format_info(c.format).name;
 }
 
-// What a layer records: the operations and their views.
+// The operations that a layer records, and their views.
 struct Layer {
   Layer(const Case& c, KernelRun& run)
       : data(c.attention, 1),
@@ -51,7 +51,7 @@ struct Layer {
     attention.reader_reduces = true;
   }
 
-  // Records the attention, which must leave splits: where they are.
+  // Records the attention, which must leave splits, and returns their place.
   Result<SplitPartials> record_splits(Context& ctx) const {
     DP_TRY(const AttentionChoice choice, resolve_attention(ctx, attention));
     if (!choice.leaves) return fail(ErrorKind::kInternal, "The attention leaves no splits.");
@@ -173,8 +173,8 @@ constexpr AttentionCase heads(uint32_t n_heads, uint32_t n_kv_heads, uint32_t he
           .window = window};
 }
 
-// Positions on both sides of a split's end. Of three heads and three
-// splits the (highest, sum) pairs end inside a vector.
+// Positions on both sides of a split's end. With three heads and three splits the (highest, sum) pairs end inside a
+// vector.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionSplitsTest,
     ::testing::Values(Case{heads(4, 1, 256, 512), {511, 0, 1, 63, 64, 200}, 96},

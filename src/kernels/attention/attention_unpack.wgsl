@@ -1,7 +1,8 @@
-// Copies what a run of rows sees of a cache in q8_0 to one in f16, of the same blocks and positions, for kernels of
-// attention that do not read bytes. x of the grid shares the run's keys, y is the kv head, z the run.
+// Copies the keys and values that a run of rows sees, from a cache in q8_0 to one in f16 with the same blocks and
+// positions, for kernels of attention that do not read bytes. x of the grid shares the run's keys, y is the kv head, z
+// the run.
 // One invocation: eight dimensions of a key and of its value, then of one further on.
-// Keys begin at a whole kStep, since tiles do and read what they mask. Of a ring they may be more than it has: then two
+// Keys begin at a whole kStep, since tiles do and read what they mask. A ring may have fewer keys than that: then two
 // invocations copy the same place, alike.
 // Error: rounded to f16.
 //!import attention/attention_one_run

@@ -11,17 +11,18 @@ namespace {
 
 constexpr uint32_t kMostSplits = 32;
 constexpr uint32_t kLargeHeadVectors = 4;  // of an invocation, from which on kAtOnceOfFourKeys counts
-// Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold
-// nobody's kernel.
+// The most vectors of keys, and as many of values, that an invocation loads at once: registers hold no more than eight
+// times this for any kernel.
 constexpr uint32_t kMostTileVectors = 16;
-// Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
+// Floats of q that the portable kernel keeps in workgroup memory, so that its total stays under 16 KiB.
 constexpr uint32_t kMostHeadFloats = 512;
-// Of workgroup memory, for the subgroups' results of one head and the maxima and sums of all.
+// Parts of workgroup memory for the subgroups' results of one head, and for the maxima and sums of all heads.
 constexpr uint32_t kReducedPart = 5, kReducedParts = 8;
 
 uint32_t eights(const Attention& op) { return op.cache.padded_head_dim() / 8; }
 
-// Query heads of a workgroup: more than the row has only where rows without splits would be more workgroups than fill a device.
+// Query heads of a workgroup: more than the row has only if rows without splits would be more workgroups than fill a
+// device.
 uint32_t wanted_heads(const AttentionDecodeRow& row, const Attention& op, uint32_t group,
                       const gpu::Caps& caps) {
   if (row.heads == 0) return group;
@@ -33,7 +34,8 @@ uint32_t wanted_heads(const AttentionDecodeRow& row, const Attention& op, uint32
   return heads;
 }
 
-// What a split of the keys is a multiple of: whole turns of its workgroup's loop, since a turn takes as long for a part of its keys.
+// A split of the keys is a multiple of this: whole turns of its workgroup's loop, since a turn takes as long for a part
+// of its keys.
 uint32_t keys_of_split(const AttentionDecodeRow& row, const DecodeSizes& sizes) {
   if (row.kernel != DecodeKernel::kSubgroup || row.reader_reduces) return row.keys_per_split;
   const uint32_t turn = sizes.workgroup / sizes.invocations_per_key * sizes.keys;

@@ -15,8 +15,9 @@ inline constexpr Fill kTargetWorkgroups = {
     .by = {.device = "H200",
            .command = "doppler bench --synthetic llama-3.1-8b -p 0 -n 128 -d 8192",
            .date = "2026-11-21",
-           .result = "128, 256 and 512 of them: 354, 376 and 373 tok/s; with 256 invocations each 383 (256) "
-                     "and 346 (512)"},
+           .result =
+               "128, 256 and 512 workgroups: 354, 376 and 373 tok/s; with 256 invocations each 383 (256) "
+               "and 346 (512)"},
     .power_of_two = true};
 // Workgroups without splits that take up to kShortKeysOfRows keys each; fewer take up to kShortKeys.
 inline constexpr Fill kLeastUnsplit = {.each = 1,
@@ -44,9 +45,9 @@ inline constexpr Fill kMatrixWorkgroups = {
         .command = "attention_bench",
         .date = "2026-11-22",
         .result =
-            "512 rows, four and eight subgroups: 32 heads of 64 behind 15,872 keys 464 and 553 us, four "
+            "512 rows, four and eight subgroups: 32 heads of 64 after 15,872 keys 464 and 553 us, four "
             "heads of "
-            "256 behind 4,096 186 and 232; 32 heads of 128, one workgroup a unit with eight, 1,011 and 735"}};
+            "256 after 4,096 186 and 232; 32 heads of 128, one workgroup a unit with eight, 1,011 and 735"}};
 
 inline constexpr Measured<> kSplitHeads = {
     .value = 2,  // query heads of a workgroup of attention_decode.rope.split
@@ -81,9 +82,9 @@ inline constexpr Measured<> kSplitKeys = {
     .by = {.device = "H200",
            .command = "attention_bench",
            .date = "2026-11-22",
-           .result = "8B, us of its two dispatches with 4 and 8: behind 8,191 keys 32.1 and 30.2, behind "
+           .result = "8B, us of its two dispatches with 4 and 8: after 8,191 keys 32.1 and 30.2, after "
                      "31,999 70.1 and "
-                     "62.3, behind 129,999 198 and 168 (reading keys and values takes 127)"}};
+                     "62.3, after 129,999 198 and 168 (reading keys and values takes 127)"}};
 inline constexpr Measured<> kKeysOfSeveralHeads = {
     .value = 4,  // at once, of rows without splits
     .by = {.device = "H100",
@@ -114,13 +115,13 @@ inline constexpr Finding kAttentionFindings[] = {
       .command = "attention_bench",
       .date = "2026-11-22",
       .result =
-          "512 rows of 32 heads of 128, TFLOP/s at the begin and behind 15,872 keys: 45 and 134 with rows of "
+          "512 rows of 32 heads of 128, TFLOP/s at the begin and after 15,872 keys: 45 and 134 with rows of "
           "subgroups apart, 55 and 185 with pairs"}},
     {"attention_prefill.matrix",
      {.device = "H100",
       .command = "attention_bench",
       .date = "2026-11-25",
-      .result = "8B, us a layer of 32 rows behind 127, 1,023 and 8,191 keys: row by row 29, 57, 265, so 20, "
+      .result = "8B, us a layer of 32 rows after 127, 1,023 and 8,191 keys: row by row 29, 57, 265, so 20, "
                 "46, 264"}},
     {"attention_prefill.rows32",
      {.device = "H200",

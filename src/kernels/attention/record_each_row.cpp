@@ -23,7 +23,7 @@ struct OutputForm {
 };
 constexpr OutputForm kPutY = {"attention/attention_output_y", "attention/attention_quad_y"};
 constexpr OutputForm kPutQ8 = {"attention/attention_output_y_q8", "attention/attention_quad_y_q8"};
-// Of kernels with subgroup operations alone.
+// Only for kernels with subgroup operations.
 constexpr OutputForm kPutF16 = {"attention/attention_output_y", "attention/attention_quad_y_f16"};
 constexpr OutputForm kPutPartial = {"attention/attention_output_partial", "attention/attention_quad_partial"};
 
@@ -127,7 +127,8 @@ SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeS
 Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choice,
                              const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader) {
   AttentionDecodeRow tuned = tuned_row(ctx.policy, choice, chosen);
-  // Rows of several sequences fill a device by themselves; so many splits as for a few would be as many partial results.
+  // Rows of several sequences fill a device by themselves. As many splits as for a few rows would only give more
+  // partial results.
   constexpr uint32_t kRowsOfSplits = 8;  // of one sequence: a plan's rows are not all there
   const uint32_t rows = given.single_rows != 0 ? single_rows(ctx, given).most : ctx.max_rows / kRowsOfSplits;
   tuned.rows = std::max(tuned.rows, rows);

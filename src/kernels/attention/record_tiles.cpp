@@ -15,7 +15,7 @@ namespace {
 constexpr float kLog2E = 1.44269504f;
 constexpr uint32_t kMostValueKeys = 32;
 
-// z: the pieces of the step, where tables say which there are.
+// z: the pieces of the step, if tables say which there are.
 gpu::Grid grid_of_tiles(const Context& ctx, const Attention& op, uint32_t rows) {
   return {.x = 1,
           .y = op.n_heads,
@@ -56,8 +56,8 @@ void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
   }
 }
 
-// What a step costs depends on the position, which a plan does not know: the plan says what it costs with a full cache
-// (or window), the most it can.
+// The cost of a step depends on the position, which a plan does not know: the plan gives the cost with a full cache (or
+// window), the maximum.
 void add_costs(const Attention& op, Launch& launch) {
   const uint64_t keys = visible_keys(op);
   launch.bytes = 2 * row_floats(op) * sizeof(float);

@@ -1,4 +1,4 @@
-// What the recordings of attention share: constants, costs, forms of the result. For attention.cpp, which chooses and
+// Shared by the recordings of attention: constants, costs, forms of the result. For attention.cpp, which chooses and
 // checks, and for record_each_row.cpp and record_tiles.cpp, which lay out the dispatches.
 #pragma once
 
@@ -12,8 +12,8 @@ inline uint64_t row_floats(const Attention& op) {
   return static_cast<uint64_t>(op.n_heads) * op.cache.head_dim;
 }
 
-// Rows of q that are attended each on its own: all of the plan, or in a step that has pieces of prompts too the first so
-// many at most. Then the grid is of that many, and rows that are not there end at once.
+// Rows of q that are attended each on its own: all rows of the plan, or, in a step that has pieces of prompts too, at
+// most so many first rows. The grid has that many rows, and those that are not there end at once.
 struct SingleRows {
   uint32_t most = 0;
   bool beside_pieces = false;
@@ -26,18 +26,19 @@ void add_costs(const Attention& op, Launch& launch);
 
 // The row with the constants that tuning found better for this device and shape.
 AttentionDecodeRow tuned_row(const Policy& policy, Choice& choice, const AttentionDecodeRow& row);
-// Whether a row writes y as f16 tiles itself, which it does where no other form is asked for.
+// True if a row writes y as f16 tiles itself, which it does if no other form is needed.
 bool writes_f16_alone(const Attention& op, const AttentionDecodeRow& row, const Rows& y);
 SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeSizes& sizes);
 
 // The forms of y that the kernel did not write itself.
 Result<void> record_other_forms(Context& ctx, const Attention& op, const Rows& y, bool has_q8, bool has_f16);
 
-// op, over an f16 scratch copy of what its rows see where the cache is in q8_0, which only decode's kernel with subgroup
-// operations reads as it is. Records the dispatch that makes it. each_row: rows may be of sequences of their own.
+// op, over an f16 scratch copy of the keys and values that its rows see, if the cache is in q8_0 (only decode's kernel
+// with subgroup operations reads that directly). Records the dispatch that makes the copy. each_row: rows may be of
+// sequences of their own.
 Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row);
 
-// Of each row of q on its own. y_of_reader: what the reader gets, SplitPartials where the row leaves them to it.
+// Records each row of q on its own. y_of_reader: the reader's form, SplitPartials if the row leaves them to it.
 Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
                              const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader);
 // In tiles of rows at consecutive positions; record_matrix on the matrix units.

@@ -1,5 +1,5 @@
-// What attention's kernels that do not read bytes have in front of them where the cache is in q8_0: a copy in f16 of the
-// keys and values that the step's rows see. Read next: attention_unpack.wgsl.
+// A copy in f16 of the keys and values that the step's rows see. Kernels of attention that do not read bytes have it
+// before them if the cache is in q8_0. Read next: attention_unpack.wgsl.
 #include <algorithm>
 
 #include "kernels/attention/attention_unpack.wgsl.h"

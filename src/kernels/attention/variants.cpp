@@ -24,11 +24,11 @@ std::string only_cpu(const Attention&, const gpu::Caps& caps) {
   return format_text("it is shaped for CPU devices, this is a %s", gpu::adapter_type_name(caps.type));
 }
 
-// Of decode and a few rows, where a copy of the cache in f16 would be made for each step.
+// For decode and a few rows, which would copy the cache to f16 in each step.
 std::string only_cpu_each_row(const Attention& op, const gpu::Caps& caps) {
   std::string reason = only_cpu(op, caps);
   if (!reason.empty() || op.cache.format != CacheFormat::kQ8_0 || !caps.subgroups) return reason;
-  return "subgroups read a cache in q8_0 as it is";
+  return "subgroups read a cache in q8_0 directly";
 }
 
 std::string only_short(const Attention& op, const gpu::Caps&) {
@@ -84,7 +84,7 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
                      caps.max_workgroup_bytes);
 }
 
-// Of attention_skinny: tiles are for rows at consecutive positions.
+// For attention_skinny: tiles are for rows at consecutive positions.
 std::string only_one_sequence(const Attention& op, const gpu::Caps&) {
   return op.single_rows == 0 ? "" : "each row may belong to a sequence of its own";
 }
@@ -136,7 +136,7 @@ std::string with_rope(const Attention& op, const gpu::Caps& caps) {
   return rope_fits(op, caps, rope_row(true, kDecodeWorkgroup, kSplitHeads));
 }
 
-// Of attention_skinny: a row that reads keys which another one of the step writes cannot wait for it.
+// For attention_skinny: a row cannot wait for keys that another row of the step writes.
 std::string own_sequences_with_rope(const Attention& op, const gpu::Caps& caps) {
   if (!op.own_sequences) return "rows of one sequence read each other's keys";
   return rope_fits(op, caps, rope_row(true, kRowsWorkgroup, 0));
@@ -146,7 +146,7 @@ uint32_t short_keys_of_rows(const Attention& op, const gpu::Caps& caps) {
   return op.n_heads * op.single_rows < kLeastUnsplit.of(caps) ? kShortKeys : kShortKeysOfRows;
 }
 
-// Of attention_skinny, likewise.
+// For attention_skinny, likewise.
 std::string short_sequences_with_rope(const Attention& op, const gpu::Caps& caps) {
   if (!op.own_sequences) return "rows of one sequence read each other's keys";
   std::string reason = rope_fits(op, caps, rope_row(false, kDecodeWorkgroup, 0));
@@ -229,7 +229,7 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
 
 constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
-// What attention_prefill and attention_skinny have in common.
+// The common constants of attention_prefill and attention_skinny.
 constexpr PrefillConstants kMatrixTiles = {.kernel = PrefillKernel::kMatrix};
 constexpr PrefillConstants kNarrowTiles = {.kernel = PrefillKernel::kTiles,
                                            .workgroup = 128,

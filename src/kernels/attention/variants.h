@@ -18,10 +18,10 @@ enum class DecodeKernel : uint8_t {
 
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 inline constexpr uint32_t kMostHeadVectors = 8;
-// Of rows that do not count their own turns (decode_sizes.cpp, keys_of_split): one round of loads of 128 invocations.
+// For rows that do not count their own turns (decode_sizes.cpp, keys_of_split): one round of loads of 128 invocations.
 inline constexpr uint32_t kKeysPerSplit = 64;
 
-// What a row of attention_decode sets. A struct of its own, so that a row's constants are written by name.
+// The constants of a row of attention_decode. A struct of its own, so that a row's constants are written by name.
 struct DecodeConstants {
   DecodeKernel kernel = DecodeKernel::kWorkgroup;
   bool splits = false;        // over workgroups, with a combine after it
@@ -30,7 +30,7 @@ struct DecodeConstants {
   bool rope = false;          // rotates and fills the cache too
   uint32_t heads = 0;         // query heads of a workgroup; 0: as many as registers hold
   uint32_t rows = 1;          // of q in a step: those that splits are counted for
-  // What a split's keys are a multiple of; and AttentionChoice::leaves instead of a combine.
+  // A split's keys are a multiple of this; reader_reduces: AttentionChoice::leaves instead of a combine.
   uint32_t keys_per_split = kKeysPerSplit;
   bool reader_reduces = false;
 };
@@ -47,7 +47,7 @@ struct DecodeSizes {
   uint32_t keys = 1;                 // at once: those of the row, fewer where invocations have many vectors
   uint32_t subgroup = 1;             // invocations whose workers are reduced in registers
   uint32_t splits = 1;
-  uint32_t keys_per_split = 1;  // or a multiple of it
+  uint32_t keys_per_split = 1;  // or a multiple of this
 };
 // Invocations of a subgroup that share a key: as many as have work, at most a third more.
 uint32_t invocations_per_key(const Attention& op, const gpu::Caps& caps);
@@ -56,7 +56,7 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
 // attention_prefill_matrix, attention_prefill, and a kernel of decode for each row.
 enum class PrefillKernel : uint8_t { kMatrix, kTiles, kEachRow };
 
-// What a row of attention_prefill and attention_skinny sets; of kMatrix nothing more, see MatrixSizes.
+// The constants of a row of attention_prefill and attention_skinny; kMatrix sets no others, see MatrixSizes.
 struct PrefillConstants {
   PrefillKernel kernel = PrefillKernel::kTiles;
   uint32_t workgroup = 0;
@@ -69,11 +69,11 @@ struct PrefillConstants {
 };
 struct AttentionPrefillRow : Variant<Attention>, PrefillConstants {};
 std::span<const AttentionPrefillRow> attention_prefill_variants();
-// Of the dispatch before a variant that does not read a cache in q8_0 (recording.h, unpacked()).
+// The dispatch before a variant that does not read a cache in q8_0 (recording.h, unpacked()).
 std::span<const Variant<Attention>> attention_unpack_variants();
-// Of plans of few rows, and of rows of sequences of their own.
+// For plans of few rows, and for rows of sequences of their own.
 std::span<const AttentionPrefillRow> attention_skinny_variants();
-// What a row of kEachRow takes for each row of q: its row of decode, under its own name.
+// The row of decode that a row of kEachRow uses for each row of q, under its own name.
 AttentionDecodeRow each_row(const AttentionPrefillRow& row);
 
 // The workgroup of attention_prefill_matrix for a shape and a plan of max_rows (names as in the WGSL).

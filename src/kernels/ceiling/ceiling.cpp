@@ -20,9 +20,9 @@ constexpr uint32_t kRepeats = 4;  // dispatches of one replay, timed one by one
 constexpr double kEnoughNs =
     20e6;  // of repetitions together: clocks have risen, the host's clock is fine enough
 constexpr uint32_t kMostReplays = 256;
-// Clocks of an idle GPU rise for some hundred milliseconds: three windows in a row that gain less than 3 % are steady. Behind the
-// load of a large model a GPU may stay at its low clocks for more than 400 ms before they rise, so a second passes at
-// least.
+// Clocks of an idle GPU rise for some hundred milliseconds: three windows in a row that gain less than 3 % are steady.
+// After the load of a large model a GPU may stay at its low clocks for more than 400 ms before they rise, so at least a
+// second passes.
 constexpr uint32_t kSteadyWindows = 3;
 constexpr double kSteadyRatio = 0.97, kLeastWarmUpNs = 1e9, kMostWarmUpNs = 3e9;
 constexpr uint32_t kChain = 256;  // dispatches of the short chain; the long one has twice as many
@@ -31,7 +31,7 @@ constexpr float kMultiplier = 0.999f, kAddend = 0.001f;  // runs to 1, so no den
 constexpr uint32_t kDotOperand = 0x01FF02FEu;
 
 struct DeviceShapes {
-  std::vector<CeilingShape> read;  // the best of them counts
+  std::vector<CeilingShape> read;  // the best shape counts
   CeilingShape arithmetic, matrix;
   bool contiguous = false;
 };

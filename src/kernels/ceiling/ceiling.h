@@ -19,9 +19,9 @@ struct Ceilings {
   bool by_timestamps = false;  // false: by the host's clock, which adds what a submit costs
 };
 
-// Warms the device up first, until its clocks are steady. Takes one to three seconds and a buffer of up to 1 GiB (128 MiB on a
-// CPU) for that time; less where memory is short. Each figure is the best of repetitions that take at least 20 ms together. Wait
-// for other work before calling it.
+// Warms the device up first, until its clocks are steady. Takes one to three seconds and meanwhile a buffer of up to 1
+// GiB (128 MiB on a CPU), less if memory is short. Each figure is the best of repetitions that take at least 20 ms
+// together. Wait for other work before calling it.
 Task<Result<Ceilings>> measure_ceilings(gpu::Device& device);
 
 }  // namespace doppler::kernels

@@ -1,5 +1,5 @@
-// Eight independent chains of packed 8-bit products an invocation, 64 of them a round, all in registers: each feeds its
-// sum back as an operand, or the product would be the same in every round. Nothing shared; exact modulo 2^32.
+// Eight independent chains of packed 8-bit products an invocation, 64 products a round, all in registers: each feeds
+// its sum back as an operand, or the product would be the same in every round. Nothing shared; exact modulo 2^32.
 @group(0) @binding(0) var<storage, read> seed: array<u32>;
 @group(0) @binding(1) var<storage, read_write> results: array<i32>;
 

@@ -1,5 +1,6 @@
-// Eight independent chains of fused multiply-adds an invocation, 64 of them a round, all in registers. The factors come
-// from memory so that nothing can be computed ahead. Nothing shared; not compared with an oracle but for a fixed point.
+// Eight independent chains of fused multiply-adds an invocation, 64 operations a round, all in registers. The factors
+// come from memory so that compilers cannot compute ahead. Nothing shared; not compared with an oracle but for a fixed
+// point.
 @group(0) @binding(0) var<storage, read> seed: array<f32>;
 @group(0) @binding(1) var<storage, read_write> results: array<f32>;
 

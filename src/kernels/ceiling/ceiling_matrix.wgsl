@@ -1,5 +1,6 @@
-// Four independent chains of products on the matrix units a subgroup, a product of each in a round, all in registers. The right
-// fragments differ, or one chain would do for all. Nothing shared; the sums are exact while they are whole and below 2^24.
+// Four independent chains of products on the matrix units a subgroup, a product of each in a round, all in registers.
+// The right fragments differ, or one chain would do for all. Nothing shared; the sums are exact while they are whole
+// and below 2^24.
 //!import common/fragments
 @group(0) @binding(0) var<storage, read> seed: array<f16>;  // a left fragment, then four right ones
 @group(0) @binding(1) var<storage, read_write> results: array<f32>;  // four fragments a subgroup

@@ -6,8 +6,8 @@
 
 namespace doppler::kernels {
 
-// How a device is filled: workgroups, invocations of each, rounds of 64 operations an invocation
-// or of four products a subgroup.
+// The work that fills a device: workgroups, invocations of each, rounds of 64 operations an invocation or of four
+// products a subgroup.
 struct CeilingShape {
   uint32_t groups = 1, workgroup = 64, rounds = 64;
 };
@@ -43,8 +43,8 @@ struct CeilingArithmetic {
 };
 Result<void> record(Context& ctx, const CeilingArithmetic& op);
 
-// Chains of products of 16 x 16 fragments, four a subgroup: a round is one product of each. For devices with matrix units
-// (Caps::matrix_f16) whose subgroups have one size.
+// Chains of products of 16 x 16 fragments, four a subgroup: a round is one product of each. For devices with matrix
+// units (Caps::matrix_f16) whose subgroups have one size.
 struct CeilingMatrix {
   TensorView seed;  // f16 [5, 16, 16]: a left fragment, four right ones
   TensorView out;   // f32 [subgroups of the grid, 4, 16, 16]

@@ -1,6 +1,6 @@
-// The gate of a gated linear unit, chosen by ACTIVATE (the values of kernels::Activate: 1 silu, 2 gelu with tanh,
-// 3 gelu with erf). All three are x times a number in [0, 1], made from exp alone: WGSL's tanh may be as coarse as
-// 2^-11, and it has no erf. Relative L2 error below 3e-7.
+// The gate of a gated linear unit, chosen by ACTIVATE (the values of kernels::Activate: 1 silu, 2 gelu with tanh, 3
+// gelu with erf). All three are x times a number in [0, 1] that needs only exp: WGSL's tanh may be as coarse as 2^-11,
+// and it has no erf. Relative L2 error below 3e-7.
 
 fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(min(-x, 87.0))); } // beyond 87 exp would overflow f32
 

@@ -1,5 +1,5 @@
-// Which of two logits an argmax takes, as (key, id) pairs: the higher key, then the lower id.
-// Keys order f32 bits as unsigned integers: NaN first (0), then from -infinity to infinity, -0 equal to 0.
+// An argmax takes the better of two logits, as (key, id) pairs: the higher key, then the lower id. Keys order f32 bits
+// as unsigned integers: NaN first (0), then from -infinity to infinity, -0 equal to 0.
 const kNoneBest = vec2<u32>(0u, 0xFFFFFFFFu); // loses against every logit, a NaN too
 
 fn argmax_key(bits: u32) -> u32 {

@@ -1,8 +1,8 @@
-// Four consecutive numbers of a row as f16 in tiles (layout: common/forms.h) of F16_COLUMNS columns; beyond the range of f16
-// its largest number is written.
+// Four consecutive numbers of a row as f16 in tiles (layout: common/forms.h) of F16_COLUMNS columns; beyond the range
+// of f16 its largest number is written.
 const kLargestF16 = 65504.0;
 
-// Which pair of words they are.
+// The index of their pair of words.
 fn f16_quad_at(row: u32, column: u32) -> u32 {
   return ((row / 16u * (F16_COLUMNS / 16u) + column / 16u) * 16u + row % 16u) * 4u + column % 16u / 4u;
 }

@@ -1,5 +1,6 @@
-// The forms in which a matrix of activations [rows, k] may lie in GPU memory, so that nobody reads it twice: what
-// producers write and products read (linear/linear.h). Which value has which form is decided by lowering (src/lowering).
+// The forms in which a matrix of activations [rows, k] may lie in GPU memory, so that it is stored in the form that its
+// readers need: producers write these and products read them (linear/linear.h). Lowering (src/lowering) chooses the
+// form of each value.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace doppler::kernels {
 
-// All of the matrix, in one form or several. What a producer is not given it does not write.
+// The whole matrix, in one form or several. A producer writes only the forms that it is given.
 struct Rows {
   TensorView f32 = {};  // [rows, k] f32, row stride exactly k
   TensorView q8 = {};   // q8_bytes(rows, k) bytes, see below; k is a multiple of 32
@@ -28,9 +29,9 @@ inline uint64_t q8_bytes(uint32_t max_rows, uint32_t k) {
   return q8_plane1_offset(max_rows, k) + static_cast<uint64_t>(max_rows) * (k / kQ8Block) * 8;
 }
 
-// Layout of f16: tiles of 16 rows by 16 columns, which a matrix unit loads as one; tile number
-// (row / 16) * (k / 16) + column / 16 is 256 f16, row after row. Of every four columns the middle two are
-// exchanged: 0, 2, 1, 3, the order in which packed weights come out of their words. Beyond +-65504: that.
+// Layout of f16: tiles of 16 rows by 16 columns, which a matrix unit loads as one; tile number (row / 16) * (k / 16) +
+// column / 16 is 256 f16, row after row. The middle two of every four columns are exchanged: 0, 2, 1, 3, the order in
+// which packed weights come out of their words. Numbers beyond +-65504 become that.
 inline uint64_t f16_bytes(uint32_t max_rows, uint32_t k) {
   return (static_cast<uint64_t>(max_rows) + 15) / 16 * 16 * k * 2;
 }
@@ -53,7 +54,8 @@ struct DeferredNorm {
   TensorView square_sums() const { return buffer.sub(sums_offset(k, q8), k / kQ8Block * 4ull); }
 };
 
-// Add + RMSNorm of one row, still to be made by the product that reads it, where norms stand behind the branches (Gemma):
+// Add + RMSNorm of one row, which the product that reads it still has to make, if norms stand after the branches
+// (Gemma):
 //   x = residual + branch / sqrt(mean(branch^2) + eps) * add_weight
 // The reader makes x, and writes it, and its input is the norm of x by `weight`.
 struct AddRmsNorm {
@@ -63,9 +65,9 @@ struct AddRmsNorm {
   float eps = 0;
 };
 
-// One row of attention in splits of the keys (split-K, flash-decoding), still to be reduced: its reader does that. Layout
-// of the partial results: attention/attention_output_partial.wgsl. Splits in which the row sees no keys, which the step's
-// position decides, are not there: what lies in their place means nothing.
+// One row of attention in splits of the keys (split-K, flash-decoding); its reader reduces them. Layout of the partial
+// results: attention/attention_output_partial.wgsl. The step's position decides in which splits the row sees no keys:
+// these splits are not written, and their place holds anything.
 struct SplitPartials {
   TensorView partials;  // bytes()
   uint32_t splits = 0, keys_per_split = 0;
@@ -76,7 +78,7 @@ struct SplitPartials {
   uint64_t bytes() const { return (uint64_t{splits} * n_heads * ((head_dim + 7) / 8 * 8 + 2) + 3) / 4 * 16; }
 };
 
-// A product's sums of each split of the columns, still to be added up: f32 [splits][rows][row_stride], of which the first
+// A product's sums of each split of the columns, still to be added up: f32 [splits][rows][row_stride]. The first
 // numbers of a row are outputs. Strides in numbers, multiples of four.
 struct SplitSums {
   TensorView partials = {};  // bytes()

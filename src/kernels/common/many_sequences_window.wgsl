@@ -1,6 +1,6 @@
-// Where the rows of a step stand, in a layer with a window whose blocks are of a pool of their own: as many_sequences, by
-// the other table. Entries of blocks that were given back are not read.
-// The kernel binds `state`. Consts besides those of step_tables: N_KV_HEADS, ALL_SINGLE.
+// The positions of a step's rows, in a layer with a window whose blocks are of a pool of their own: as many_sequences,
+// by the other table. Entries of blocks that were given back are not read. The kernel binds `state`. Consts besides
+// those of step_tables: N_KV_HEADS, ALL_SINGLE.
 //!import common/step_tables
 
 fn row_position(row: u32) -> u32 { return select(kNowhere, position_of_row(row), row < state.rows); }

@@ -1,6 +1,7 @@
-// Where the rows of a step stand, in a layer that keeps a ring of RING_LEN positions: a key or value lies where the one of
-// RING_LEN positions before it lay. Twin of one_sequence. The kernel binds `state`.
-// Keys that a kernel masks, of a tile that begins before its window, are then later ones: finite, and masked all the same.
+// The positions of a step's rows, in a layer that keeps a ring of RING_LEN positions: a key or value takes the place of
+// the one RING_LEN positions before it. Twin of one_sequence. The kernel binds `state`.
+// If a tile begins before its window, the keys that a kernel masks are then later ones: finite, and masked all the
+// same.
 //!import common/step_state
 
 fn row_position(row: u32) -> u32 { return state.pos + row; }

@@ -1,8 +1,8 @@
-// Writes activations as q8 (layout: common/forms.h) from a workgroup of WORKGROUP invocations (a multiple of
-// 4), of which each brings four consecutive values: four invocations make one block of 16.
+// Writes activations as q8 (layout: common/forms.h) from a workgroup of WORKGROUP invocations (a multiple of 4). Each
+// brings four consecutive values: four invocations make one block of 16.
 // The kernel declares y_q8: array<u32>; Q8_PLANE1 is the first word of plane 1.
-// Barriers: the first after the maxima are known; the second after the sums, which also keeps the next call's
-// maxima from overtaking this one's readers. Must be called in uniform control flow.
+// Barriers: the first after the maxima are known; the second after the sums, which also keeps the next call's maxima
+// from overtaking this one's readers. Must be called in uniform control flow.
 //!import common/q8_block
 var<workgroup> q8_maxima: array<f32, WORKGROUP>;
 var<workgroup> q8_sums: array<i32, WORKGROUP>;

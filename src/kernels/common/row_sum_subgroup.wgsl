@@ -1,7 +1,6 @@
 // The sum over a workgroup's WORKGROUP invocations, for every invocation: one subgroupAdd, one barrier, and every
-// subgroup adds up the partial sums for itself. `t` is subgroup * subgroup_size + subgroup_invocation. Must be called in uniform
-// control flow; a second time only after
-// a barrier.
+// subgroup adds up the partial sums for itself. `t` is subgroup * subgroup_size + subgroup_invocation. Must be called
+// in uniform control flow; a second time only after a barrier.
 var<workgroup> row_partials: array<f32, WORKGROUP>; // one a subgroup; subgroups may be as small as one invocation
 
 fn row_sum(t: u32, subgroup: u32, subgroup_size: u32, value: f32) -> f32 {

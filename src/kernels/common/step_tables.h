@@ -1,7 +1,7 @@
-// The step state of plans for many sequences: what a row of the step is (its slot and position), where each slot's keys
-// and values lie, and what each slot's generation has come to. One buffer behind the StepState that all plans begin with,
-// so that a kernel needs one binding. The host writes a request; step/arrange makes the tables of it, and step/advance
-// moves them on, so that decode steps of many sequences are replayed without the host.
+// The step state of plans for many sequences: the slot and position of each row of the step, the places of each slot's
+// keys and values, and the state of each slot's generation. It is one buffer with the StepState that all plans begin
+// with, so that a kernel needs one binding. The host writes a request; step/arrange makes the tables from it, and
+// step/advance moves them on, so that decode steps of many sequences are replayed without the host.
 // The same layout in WGSL: common/step_tables.wgsl.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace doppler::kernels {
 inline constexpr uint32_t kMaxSequences = 64;  // slots, most that a model may be loaded with
 inline constexpr uint32_t kMaxPieces = 8;      // runs of prompt tokens in a step
 inline constexpr uint32_t kStepRing = 1024;    // steps of the output ring: those of 4 tickets of 256
-inline constexpr uint32_t kNowhere =
-    0xFFFFFFFFu;  // the position of a row whose sequence has stopped: nothing is read or written
+// The position of a row whose sequence has stopped: the row reads and writes nothing.
+inline constexpr uint32_t kNowhere = 0xFFFFFFFFu;
 
 // A run of rows of one sequence at consecutive positions.
 struct PieceRequest {
@@ -24,7 +24,7 @@ struct PieceRequest {
   uint32_t sample = 0;  // 1: its last row chooses a token
 };
 
-// What the host writes before a step. Rows of the step: first one for each decoding slot, then those of the pieces.
+// The host's request before a step. Rows of the step: first one for each decoding slot, then those of the pieces.
 struct StepRequest {
   uint32_t decoding = 0;  // entries of slots
   uint32_t pieces = 0;

@@ -1,4 +1,4 @@
-// The step state with the tables of many sequences behind it: the WGSL twin of common/step_tables.h, which explains them.
+// The step state and the tables of many sequences after it: the WGSL twin of common/step_tables.h, which explains them.
 // Stands in for common/step_state in plans of many sequences.
 // Consts: TABLE_SEQUENCES, TABLE_ROWS, TABLE_BLOCKS, BLOCK_LEN.
 struct StepState {

@@ -1,5 +1,5 @@
-// Checks and records embed_norm: one workgroup that does all of it, or the gather and the norm as kernels of their own.
-// Read next: embed_norm_row.wgsl.
+// Checks and records embed_norm: one workgroup that does everything, or the gather and the norm as kernels of their
+// own. Read next: embed_norm_row.wgsl.
 #include "kernels/embed/embed_norm.h"
 
 #include "kernels/embed/embed.h"

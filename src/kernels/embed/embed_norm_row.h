@@ -1,4 +1,4 @@
-// What the C++ of entries that import embed/embed_norm_row has in common: the checks, the refusals, the constants.
+// The common C++ of entries that import embed/embed_norm_row: the checks, the refusals, the constants.
 #pragma once
 
 #include <string>

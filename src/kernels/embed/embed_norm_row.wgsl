@@ -1,10 +1,9 @@
 // The embedding of one token and its RMS norm, by one workgroup: x = SCALE * table[token], h = norm(x). An invocation
 // keeps its kEach quads of columns in registers, quad t + e * WORKGROUP of the row.
 // Bindings of the entry: weights, scales, norm_weight, x, y_q8 (h: blocks of 8 bits, then f32 from word H_F32 on).
-// Consts: WORKGROUP (a power of two), K (a multiple of 4), UNITS and ROW_VEC4S (what the fragments of weights/ ask for),
-// TABLE_ROWS, SCALE, EPS, HAS_Q8, Q8_PLANE1, H_F32.
-// Shared: the partial sums of the norm (common/row_sum_portable), the blocks (common/q8_store).
-// Error: embed's, then rms_norm's.
+// Consts: WORKGROUP (a power of two), K (a multiple of 4), UNITS and ROW_VEC4S (what the fragments of weights/ ask
+// for), TABLE_ROWS, SCALE, EPS, HAS_Q8, Q8_PLANE1, H_F32. Shared: the partial sums of the norm
+// (common/row_sum_portable), the blocks (common/q8_store). Error: embed's, then rms_norm's.
 //!import linear/weights/format
 //!import common/row_sum_portable
 //!import common/q8_store

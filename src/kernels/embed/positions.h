@@ -1,5 +1,5 @@
-// x[row] += positions[position of the row] + types[types of its token]: the learned embeddings of encoders (Devlin et al.
-// 2018), in f32. A position or a type outside its table is that of the last row.
+// x[row] += positions[position of the row] + types[types of its token]: the learned embeddings of encoders (Devlin et
+// al. 2018), in f32. A position or a type outside its table is that of the last row.
 #pragma once
 
 #include <span>

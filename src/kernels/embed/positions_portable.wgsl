@@ -1,5 +1,5 @@
-// x += positions[position of the row] + types[type of its token]. One workgroup makes WORKGROUP consecutive values of one row
-// (y of the grid), one invocation one of them. Nothing is shared. Exact but for the rounding of each sum.
+// x += positions[position of the row] + types[type of its token]. One workgroup makes WORKGROUP consecutive values of
+// one row (y of the grid), one invocation one value. Nothing is shared. Exact but for the rounding of each sum.
 //!import common/one_sequence
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> positions: array<f32>;

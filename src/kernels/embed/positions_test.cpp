@@ -1,4 +1,5 @@
-// positions against sums made by hand: a step that begins behind others, rows of both types, one behind the last row.
+// Tests positions against sums made by hand: a step that begins after others, rows of both types, one after the last
+// row.
 #include "kernels/embed/positions.h"
 
 #include <bit>

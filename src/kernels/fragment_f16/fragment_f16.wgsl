@@ -1,5 +1,5 @@
-// x [rows, k] f32 -> f16 in tiles (common/forms.h), where the producer of x did not write them itself.
-// Map: a workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), an invocation four of them.
+// x [rows, k] f32 -> f16 in tiles (common/forms.h), if the producer of x did not write them itself.
+// Map: a workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), an invocation makes four.
 // Error: rounded to nearest by pack2x16float.
 //!import common/f16_store
 @group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;

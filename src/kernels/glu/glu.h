@@ -10,7 +10,7 @@ namespace doppler::kernels {
 
 struct Glu {
   TensorView gate_up;  // f32 [rows, 2 * n]: gates, then ups
-  Rows y;              // [rows, n] in the forms that are valid; without f16, f32 is one of them
+  Rows y;              // [rows, n] in the forms that are valid; without f16, f32 is valid
   uint32_t n = 0;
   ActivationFn activate = ActivationFn::kSilu;
   // c above 0: y = g * sigmoid(1.702 g) * (u + 1) of g = min(gate, c) and u = up within +-c (OpenAI 2025).

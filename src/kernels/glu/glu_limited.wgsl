@@ -1,6 +1,6 @@
-// y = g * sigmoid(1.702 g) * (u + 1) of g = min(gate, LIMIT) and u = up within +-LIMIT (OpenAI 2025). Twin: glu_portable.
-// One workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), one
-// invocation four of them. Shared: the q8 blocks (common/q8_store, with its barriers). Error: relative L2 < 1e-6.
+// y = g * sigmoid(1.702 g) * (u + 1), where g = min(gate, LIMIT) and u = up within +-LIMIT (OpenAI 2025). Twin:
+// glu_portable. One workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), one invocation makes
+// four. Shared: the q8 blocks (common/q8_store, with its barriers). Error: relative L2 < 1e-6.
 //!import common/q8_store
 //!import common/f16_store
 @group(0) @binding(0) var<storage, read> gate_up: array<f32>;

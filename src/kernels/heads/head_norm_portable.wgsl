@@ -1,5 +1,5 @@
-// RMSNorm of each head where it lies. One workgroup makes one head (x of the grid) of one row (y). Shared: the partial sums
-// (common/row_sum_portable, with its barriers). Error: relative L2 below 1e-6.
+// RMSNorm of each head where it lies. One workgroup makes one head (x of the grid) of one row (y). Shared: the partial
+// sums (common/row_sum_portable, with its barriers). Error: relative L2 below 1e-6.
 //!import common/row_sum_portable
 @group(0) @binding(0) var<storage, read_write> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight: array<f32>;

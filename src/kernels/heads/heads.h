@@ -1,5 +1,5 @@
-// Norm and rotation of heads in place, among the columns where a product left them: for what rope_kv and attention do not do
-// themselves. A norm of all columns is one of a single head.
+// Norm and rotation of heads in place, among the columns where a product left them: for rotations and norms that
+// rope_kv and attention do not do themselves. A norm of all columns is one of a single head.
 #pragma once
 
 #include "kernels/context.h"

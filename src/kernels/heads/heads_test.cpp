@@ -1,5 +1,5 @@
-// head_norm and rotate against double precision, among other columns that stay as they were: heads and whole rows, both
-// pairings, part of a head, scaling by position.
+// Tests head_norm and rotate against double precision, among other columns that must not change: heads and whole rows,
+// both pairings, part of a head, scaling by position.
 #include <cmath>
 
 #include "kernels/heads/variants.h"

@@ -1,5 +1,5 @@
-// Rotates heads where they lie, and scales them by their position. One invocation turns one pair of one head of one row (y of
-// the grid). Nothing is shared. Error: absolute 4e-7 of the pair's length.
+// Rotates heads where they lie, and scales them by their position. One invocation turns one pair of one head of one row
+// (y of the grid). Nothing is shared. Error: absolute 4e-7 of the pair's length.
 //!import common/one_sequence
 //!import rope/rope_pair
 @group(0) @binding(0) var<storage, read> state: StepState;

@@ -1,4 +1,5 @@
-// A part of each head: see latent/latent.h. One invocation copies one value of a row (y of the grid). Nothing is shared.
+// A part of each head: see latent/latent.h. One invocation copies one value of a row (y of the grid). Nothing is
+// shared.
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 

@@ -1,4 +1,5 @@
-// Copies around multi-head latent attention (DeepSeek-AI 2024), whose attention is on one head of rope_dim + rank values. Exact.
+// Copies around multi-head latent attention (DeepSeek-AI 2024), whose attention is on one head of rope_dim + rank
+// values. Exact.
 #pragma once
 
 #include "kernels/context.h"
@@ -13,8 +14,8 @@ struct HeadPart {
 };
 Result<void> record(Context& ctx, const HeadPart& op);
 
-// q, k and v beside one another, as rope_kv reads them: of each head of q the part that rotates, then its product with the
-// key's matrix; the key's part that rotates, then the latent; zeros, then the latent.
+// q, k and v beside one another, as rope_kv reads them. For each head of q: the part that rotates, then its product
+// with the key's matrix. For the key: the part that rotates, then the latent. For the value: zeros, then the latent.
 struct LatentHeads {
   TensorView q;         // f32 [rows, n_heads * (nope_dim + rope_dim)]
   TensorView absorbed;  // f32 [rows, n_heads * rank]

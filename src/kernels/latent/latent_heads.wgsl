@@ -1,5 +1,5 @@
-// q, k and v on one head of latents: see latent/latent.h. One invocation copies one value of a row (y of the grid). Nothing is
-// shared. Consts: N_HEADS, NOPE_DIM, ROPE_DIM, RANK, and where kv has them: KV_STRIDE, LATENT, KEY.
+// q, k and v on one head of latents: see latent/latent.h. One invocation copies one value of a row (y of the grid).
+// Nothing is shared. Consts: N_HEADS, NOPE_DIM, ROPE_DIM, RANK, and the places in kv: KV_STRIDE, LATENT, KEY.
 @group(0) @binding(0) var<storage, read> q: array<f32>;
 @group(0) @binding(1) var<storage, read> absorbed: array<f32>;
 @group(0) @binding(2) var<storage, read> kv: array<f32>;

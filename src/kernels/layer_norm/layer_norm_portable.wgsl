@@ -1,6 +1,6 @@
-// LayerNorm of whole rows. One workgroup makes one row (x of the grid), an invocation four consecutive values, then the next
-// four WORKGROUP * 4 further on. Shared: the partial sums (common/row_sum_portable) of the mean, then of the squared
-// distances from it, and the q8 blocks (common/q8_store). Error: relative L2 below 1e-6.
+// LayerNorm of whole rows. One workgroup makes one row (x of the grid), an invocation four consecutive values, then the
+// next four WORKGROUP * 4 further on. Shared: the partial sums (common/row_sum_portable) of the mean, then of the
+// squared distances from it, and the q8 blocks (common/q8_store). Error: relative L2 below 1e-6.
 //!import common/row_sum_portable
 //!import common/q8_store
 //!import common/f16_store

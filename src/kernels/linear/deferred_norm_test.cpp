@@ -1,5 +1,5 @@
-// Norms that one product defers to the next (DeferredNorm), and norms that their reader makes whole (AddRmsNorm), against
-// RMSNorm and product in double precision; both ends in one plan, as a layer records them.
+// Norms that one product defers to the next (DeferredNorm), and norms that their reader makes whole (AddRmsNorm),
+// against RMSNorm and product in double precision; both ends in one plan, as a layer records them.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -54,7 +54,7 @@ class DeferredNormTest : public ::testing::TestWithParam<WeightFormat> {
   void expect_finished(ActivationFn gate, std::initializer_list<Shape> shapes);
 };
 
-// x += W1 a (defers the norm), y = W2 norm(x) or the gated form of it (finish it).
+// x += W1 a (defers the norm), y = W2 norm(x) or its gated form (finish it).
 void DeferredNormTest::expect_finished(ActivationFn gate, std::initializer_list<Shape> shapes) {
   constexpr uint32_t kHidden = 288, kIn = 160;
   const bool quantised = weight_format_info(GetParam()).quantised();
@@ -154,7 +154,7 @@ double activated(double v, ActivationFn activation) {
   }
 }
 
-// The gate of what another kernel made, in f32 and 8 bits: of the sums that the product alone would store.
+// The gate of another kernel's values, in f32 and 8 bits: of the sums that the product by itself would store.
 class GateOfTest : public ::testing::TestWithParam<ActivationFn> {};
 
 TEST_P(GateOfTest, MultipliesByTheActivatedSums) {
@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(Activations, GateOfTest,
                          ::testing::Values(ActivationFn::kSilu, ActivationFn::kGeluTanh,
                                            ActivationFn::kGeluErf));
 
-// x of a residual and a branch with a norm of its own, then its norm and a product: alone, as a pair, and gated.
+// x of a residual and a branch with a norm of its own, then its norm and a product: single, as a pair, and gated.
 class AddRmsNormTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kN = 96;

@@ -51,7 +51,7 @@ Result<void> check_partials(const Context& ctx, const SplitPartials& x, uint32_t
   return check_view(x.partials, x.bytes(), "the splits of x of " + ctx.op_label);
 }
 
-// x as far as it is there: whole, or before the division of a deferred norm.
+// The forms of x that are there: whole, or before the division of a deferred norm.
 Result<void> check_rows(const Context& ctx, const Rows& x, uint32_t k) {
   if (x.q8.valid()) DP_CHECK(check_view(x.q8, q8_bytes(ctx.max_rows, k), "x.q8 of " + ctx.op_label));
   if (x.f16.valid()) DP_CHECK(check_view(x.f16, f16_bytes(ctx.max_rows, k), "x.f16 of " + ctx.op_label));
@@ -67,7 +67,7 @@ Result<void> check_prologue(const Context& ctx, const Prologue& x, uint32_t k) {
                     "the deferred norm of " + ctx.op_label);
 }
 
-// y, f32 [rows, stride], of which the product writes some columns.
+// y, f32 [rows, stride]; the product writes some columns.
 Result<void> check_columns(const Context& ctx, TensorView y, uint32_t columns, uint32_t y_stride,
                            uint32_t y_column) {
   const uint32_t stride = y_stride == 0 ? columns : y_stride;
@@ -104,7 +104,7 @@ Result<void> check_gate_of(const Context& ctx, const Linear& op, const GateOf& g
                 "The gate of %s has the activation %s, which the product does not know.",
                 ctx.op_label.c_str(), activation_name(gate.activation));
   }
-  DP_CHECK(check_view(gate.x, sizeof(float) * n, "what is gated by " + ctx.op_label));
+  DP_CHECK(check_view(gate.x, sizeof(float) * n, "the value gated by " + ctx.op_label));
   if (gate.y.q8.valid()) DP_CHECK(check_view(gate.y.q8, q8_bytes(1, n), "y.q8 of " + ctx.op_label));
   if (!gate.y.f32.valid() && gate.y.q8.valid()) return {};
   return check_view(gate.y.f32, sizeof(float) * n, "y of " + ctx.op_label);
@@ -138,11 +138,12 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
   const auto& defer = std::get<AddResidualDeferNorm>(op.y);
   DP_CHECK(check_columns(ctx, defer.y, n, 0, 0));
   DP_CHECK(check_view(defer.norm.buffer, DeferredNorm::bytes(n, defer.norm.q8),
-                      "the deferred norm behind " + ctx.op_label));
+                      "the deferred norm after " + ctx.op_label));
   return check_view(defer.norm.weight, sizeof(float) * n, "norm weight of " + ctx.op_label);
 }
 
-// Which prologues go with which epilogues: what makes x itself has neither bias nor residual, and writes whole rows.
+// Checks that the prologue goes with the epilogue: a product that makes x itself has neither bias nor residual, and
+// writes whole rows.
 Result<void> check_combination(const Context& ctx, const Linear& op) {
   const auto* store = std::get_if<Store>(&op.y);
   const auto* gate = std::get_if<Gate>(&op.y);
@@ -187,7 +188,7 @@ Result<void> record_pair(Context& ctx, const Product& op) {
                                                : record_matmul_skinny(ctx, op);
 }
 
-// Makes the form of x that the row reads, where its producer did not: also of a deferred norm's x * weight.
+// Makes the form of x that the row reads, if its producer did not: also of a deferred norm's x * weight.
 Result<void> convert_input(Context& ctx, Product& op) {
   if (op.prologue_as<AddRmsNorm>() || op.prologue_as<SplitPartials>()) return {};
   const uint32_t k = op.weight.k;

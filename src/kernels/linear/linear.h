@@ -1,6 +1,7 @@
-// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_skinny for a few, matmul_narrow for
-// some more, matmul for a prefill chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats). What happens to x before
-// (prologue) and to the sums behind (epilogue) is part of the call; a variant says which of them it has, with reasons.
+// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_skinny for a few, matmul_narrow
+// for some more, matmul for a prefill chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the
+// formats). The work on x before the product (prologue) and on the sums after it (epilogue) is part of the call; a
+// variant says which kinds it has, with reasons.
 // Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a variants the same
 // against an oracle that quantises the activations likewise. Matrix variants: below 3e-5 against one that rounds x and
 // the weights to f16 likewise (the units round each of their sums towards zero, so that it grows with k: 2e-6 at 2,048
@@ -46,12 +47,12 @@ struct Weight {
   std::vector<WeightPiece> pieces;  // in order, covering [0, n)
 };
 
-// What x is: there in some form, or still to be made by the product itself.
+// x in some form, or the parts from which the product itself makes it.
 using Prologue = std::variant<Rows, DeferredNorm, AddRmsNorm, SplitPartials>;
 enum class PrologueKind : uint8_t { kRows, kDeferredNorm, kAddRmsNorm, kSplitPartials };
 
-// y = sums. y: f32 [rows, n], or [rows, y_stride], of which this product writes the columns [y_column, y_column + n):
-// so that q, k and v of different formats fill one buffer.
+// y = sums. y: f32 [rows, n], or [rows, y_stride], in which this product writes the columns [y_column, y_column + n):
+// so q, k and v of different formats fill one buffer.
 struct Store {
   TensorView y;
   uint32_t y_stride = 0;  // 0: n
@@ -73,20 +74,20 @@ struct Gate {
   ActivationFn activation = ActivationFn::kSilu;
   Rows y;
 };
-// y = x * activation(sums) of one row, without bias: a gate of what another kernel made. x f32 [n]; y [n] in the forms that it
-// has. kSilu, kGeluTanh and kGeluErf are there.
+// y = x * activation(sums) of one row, without bias: a gate of another kernel's values. x f32 [n]; y [n] in the forms
+// that it has. The activation is kSilu, kGeluTanh or kGeluErf.
 struct GateOf {
   TensorView x;
   Rows y;
   ActivationFn activation = ActivationFn::kSilu;
 };
-// Of logits: best_count() x u32 (key, row), the best output of each tile, the lowest row among equals
-// (common/argmax_key.wgsl); and the logits themselves, f32 [n], where y is valid.
+// For logits: best_count() x u32 (key, row), the best output of each tile, the lowest row among equals
+// (common/argmax_key.wgsl); and the logits themselves, f32 [n], if y is valid.
 struct TileArgmax {
   TensorView best;
   TensorView y = {};
 };
-// The sums of each split of the columns, as left_sums() lays them out: whoever reads y adds them up. Without bias.
+// The sums of each split of the columns, as left_sums() lays them out: the reader of y adds them up. Without bias.
 struct LeaveSums {
   SplitSums sums;
 };
@@ -108,12 +109,12 @@ struct Linear {
   Epilogue y;
 };
 
-// The form in which a variant reads x, where it is there.
+// The form in which a variant reads x, unless it makes x itself.
 enum class InputForm : uint8_t { kF32, kQ8, kF16 };
 
 struct ProductRow;  // linear/product.h
 
-// The variant for a product of ctx.max_rows rows, chosen once: record() takes it as it is.
+// The variant for a product of ctx.max_rows rows, chosen once: record() does not choose again.
 struct ProductChoice {
   const ProductRow* row = nullptr;
   Choice choice;
@@ -130,16 +131,16 @@ std::string refuse_prologue(const Context& ctx, const Weight& weight, const Prod
                             PrologueKind kind);
 std::string refuse_epilogue(const Context& ctx, const Weight& weight, const ProductChoice& choice,
                             EpilogueKind kind);
-// The layout of LeaveSums, without a buffer. Nothing where the variant writes y itself: it does not split the columns, or the
-// weight has several pieces.
+// The layout of LeaveSums, without a buffer. Nothing if the variant writes y itself: it does not split the columns, or
+// the weight has several pieces.
 std::optional<SplitSums> left_sums(Context& ctx, const Weight& weight, const ProductChoice& choice);
-// Errors: a prologue or epilogue that is refused, views that are missing or too small, columns that do not fit.
-// May record more than one dispatch: pieces; a form of x or y that the variant does not read or write itself is made by
-// a dispatch before or behind it.
+// Errors: a refused prologue or epilogue, views that are missing or too small, columns that do not fit. May record more
+// than one dispatch: pieces; a dispatch before or after it makes a form of x or y that the variant does not read or
+// write itself.
 Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op);
 
-// Two products of the same rows of x, whose weights have different formats, in one dispatch: a row of y holds the first's
-// outputs, then the second's.
+// Two products of the same rows of x, whose weights have different formats, in one dispatch: a row of y holds the
+// first's outputs, then the second's.
 struct LinearPair {
   const Weight& first;
   const Weight& second;

@@ -2,11 +2,10 @@
 // the weights' bytes each moves a second. Weights are zeros, in enough copies to miss the caches.
 //   kernel_bench [--rows 1,2,4,8,16] [--shape q4_k:4096x14336 ...] [--model 1b|8b|storyteller] [--only once,matrix]
 //                [--constants] [--set slices=8,splits=2 ...] [--json]
-// --only: variants whose names contain one of these. --constants: also with each other value of each constant that
+// --only: variants whose names contain one of the words. --constants: also with each other value of each constant that
 // `doppler tune` may change, one at a time. --set: also with these together.
-// alone: GPU timestamps of one dispatch in a pass of its own (median). chain: wall clock a dispatch, many
-// dispatches a submit; each waits for the one before, because all write the same y. Read next: product.h (the
-// tables).
+// alone: GPU timestamps of one dispatch in a pass of its own (median). chain: wall clock a dispatch, many dispatches a
+// submit; each waits for the one before, because all write the same y. Read next: product.h (the tables).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -255,7 +254,7 @@ void print(const Timing& t, bool json) {
   std::fflush(stdout);
 }
 
-// The row as it is, and with other constants if that is asked for.
+// The row itself, and with other constants if the options say so.
 Result<void> measure_row(gpu::Device& device, const Shape& shape, uint32_t rows, const ProductRow& row,
                          const Options& options) {
   DP_TRY(const Timing standard, measure(device, shape, rows, {.row = row, .constants = {}}));

@@ -1,10 +1,12 @@
-// linear_chain_bench: the products of a whole step of a model, one behind the other as in the model, for each number of rows:
-// what a kernel costs beside others, which timing it alone does not show. Norms, attention and the rest are left out.
-//   linear_chain_bench [--model 8b|1b|storyteller] [--rows 2,4,8,16,32,64] [--plan-rows N] [--only once,narrow] [--json]
-// --plan-rows: recorded for so many rows, of which --rows are there; without it the plan has as many as there are. --only:
+// linear_chain_bench: the products of a whole step of a model, one after the other as in the model, for each number of
+// rows. It shows what a kernel costs beside others, which a single timing does not. Norms, attention and the rest are
+// left out.
+//   linear_chain_bench [--model 8b|1b|storyteller] [--rows 2,4,8,16,32,64] [--plan-rows N] [--only once,narrow]
+//                      [--json]
+// --plan-rows: recorded for so many rows, while --rows are present; without it the plan has exactly --rows. --only:
 // instead of the tables' choice, each row of the tables whose name ends so, wherever it can be used.
-// Weights are zeros, of four layers in turn, more than any cache holds. ms: wall clock a step, many steps in flight, the best
-// of some repetitions. Read next: product.h (the tables), linear_bench.cpp (one product at a time).
+// Weights are zeros, of four layers in turn, more than any cache holds. ms: wall clock a step, many steps in flight,
+// the best of some repetitions. Read next: product.h (the tables), linear_bench.cpp (one product at a time).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -205,7 +207,7 @@ class Chain {
   std::vector<Choice> choices_;
 };
 
-// Forces the variants that end so in every format that has one; false: none has.
+// Forces the variants that end so in every format that has one; false: no format has.
 bool force(Policy& policy, const ModelShape& model, std::string_view suffix, uint32_t max_rows) {
   for (const WeightFormat format : {model.layer, model.down, model.head}) {
     const ProductShape shape{.format = format, .n = model.hidden, .k = model.hidden, .max_rows = max_rows};

@@ -1,5 +1,4 @@
-// What happens to a finished sum: bias and residual. Consts of the entry: HAS_BIAS, ACCUMULATE. Bindings: params,
-// bias, y.
+// Finishes a sum: bias and residual. Consts of the entry: HAS_BIAS, ACCUMULATE. Bindings: params, bias, y.
 
 // One output of an ungated product: `row` is the weight row within this piece, `at` where it goes in y.
 fn finish(row: u32, sum: f32, at: u32) {

@@ -1,6 +1,6 @@
 // Adds up what a product's workgroups made of each split of the columns; then bias and residual, or the gate:
-// y = activate(gate) * up. Map: a workgroup makes WORKGROUP * 4 outputs of one row of x (y of the grid), an invocation four.
-// Error: f32 sums.
+// y = activate(gate) * up. Map: a workgroup makes WORKGROUP * 4 outputs of one row of x (y of the grid), an invocation
+// four. Error: f32 sums.
 //!import linear/linear_epilogue
 //!import common/activate
 //!import common/f16_store

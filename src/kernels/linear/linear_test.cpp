@@ -113,7 +113,7 @@ class LinearTest : public ::testing::TestWithParam<WeightFormat> {
       });
     }
   }
-  // Of the rows that read x as f16 only.
+  // Runs only the rows that read x as f16.
   void run_matrix(std::initializer_list<Case> cases) {
     for (const Case& c : cases) {
       const ProductShape shape{.format = GetParam(), .n = c.n, .k = c.k, .max_rows = c.max_rows};
@@ -129,8 +129,8 @@ class LinearTest : public ::testing::TestWithParam<WeightFormat> {
   }
 };
 
-// How x is read, rows are counted and y is finished differs by the kind of the weights, not by format: one of each kind
-// is enough, and of tiles one whose kernels keep fewer units in registers.
+// The reading of x, the counting of rows and the finishing of y differ by the kind of the weights, not by format: one
+// of each kind is enough, and of tiles one whose kernels keep fewer units in registers.
 class KindsOfWeights : public LinearTest {};
 INSTANTIATE_TEST_SUITE_P(Formats, KindsOfWeights,
                          ::testing::Values(WeightFormat::kF32, WeightFormat::kBF16, WeightFormat::kQ8_0,
@@ -180,7 +180,7 @@ TEST_P(KindsOfWeights, ChunksWithEpilogues) {
            {.n = 64, .k = 256, .max_rows = 40, .rows = 33, .gate = ActivationFn::kSilu, .y_q8 = true}});
 }
 
-// Whole tiles and edges of them, every step width (k / 32 divisible by four, two and one), splits of the columns.
+// Whole tiles and their edges, every step width (k / 32 divisible by four, two and one), splits of the columns.
 TEST_P(LinearTest, ChunksOnMatrixUnits) {
   run_matrix(
       {{.n = 128, .k = 512, .max_rows = 256, .rows = 256},
@@ -193,8 +193,8 @@ TEST_P(LinearTest, ChunksOnMatrixUnits) {
        {.n = 192, .k = 512, .max_rows = 300, .rows = 300, .bias = true, .gate = ActivationFn::kGeluTanh}});
 }
 
-// One to four tiles of rows, all and few of them there; weight rows that end within a workgroup and a fragment; steps of
-// columns that are not full; splits of the columns, and none; y smaller than a fragment.
+// One to four tiles of rows, all and few present. Weight rows end within a workgroup and a fragment, and steps of
+// columns are not full. With splits of the columns, and without; y smaller than a fragment.
 TEST_P(LinearTest, FewTilesOfRowsOnMatrixUnits) {
   run_matrix(
       {{.n = 128, .k = 512, .max_rows = 64, .rows = 64},
@@ -209,8 +209,7 @@ TEST_P(LinearTest, FewTilesOfRowsOnMatrixUnits) {
        {.n = 33, .k = 128, .max_rows = 12, .rows = 1, .bias = true}});
 }
 
-// The smallest and oddest shapes differ by how x is read and rows are counted, not by format: two of them are
-// enough.
+// The smallest and oddest shapes differ by how x is read and rows are counted, not by format: two formats are enough.
 class OddChunks : public LinearTest {};
 TEST_P(OddChunks, OfAnyShape) { run_all({{1, 1, 2, 1}, {9, 257, 17, 5}, {64, 512, 64, 64}}); }
 INSTANTIATE_TEST_SUITE_P(Formats, OddChunks, ::testing::Values(WeightFormat::kF32, WeightFormat::kQ4_K),

@@ -27,7 +27,7 @@ inline constexpr Measured<> kMostMatvecInvocations = {
            .date = "2026-11-21",
            .result = "many small workgroups of 256 won in trials"}};
 
-// 2 to 16 rows: whole tiles, or two weight rows an invocation, where they make so many workgroups. Each reads all of x.
+// 2 to 16 rows: whole tiles, or two weight rows an invocation, if they make so many workgroups. Each reads the whole x.
 inline constexpr Fill kEnoughSkinny = {
     .each = 1,
     .by = {.device = "H200",
@@ -94,7 +94,7 @@ inline constexpr Measurement kNarrowSweep = {
     .result =
         "products of the 8B in tile_q4: 64 weight rows a subgroup; nearly as many workgroups as run at once, "
         "so that all "
-        "end together; short splits only where it would run half empty without; one tile, 28672 x 4096: 896 "
+        "end together; short splits only if it would run half empty without; one tile, 28672 x 4096: 896 "
         "workgroups "
         "take 3 us more than 448"};
 inline constexpr Fill kNarrowAtOnce = {.each = 4, .by = kNarrowSweep};
@@ -120,7 +120,7 @@ inline constexpr Measurement kMatrixSteps = {
     .device = "H200",
     .command = "kernel_bench --rows 512",
     .date = "2026-11-21",
-    .result = "3072 x 2048 alone on its unit, 16384 x 2048 two together"};
+    .result = "3072 x 2048, one on its unit, 16384 x 2048 two together"};
 inline constexpr Fill kMatrixAtOnce = {.each = 2, .by = kMatrixSteps};
 inline constexpr Measured<double> kUsOfStepAlone = {.value = 2.9, .by = kMatrixSteps};
 inline constexpr Measured<double> kUsOfStepTogether = {.value = 4.5, .by = kMatrixSteps};
@@ -162,14 +162,14 @@ inline constexpr Finding kProductFindings[] = {
      {.device = "H200",
       .command = kChainOf8B,
       .date = "2026-11-22",
-      .result = "8B, ms with 2, 4 and 8 rows, in plans of so many: few.dp4a, and once.dp4a where that is "
+      .result = "8B, ms with 2, 4 and 8 rows, in plans of so many: few.dp4a, and once.dp4a if that is "
                 "refused, 1.98, 2.44 "
-                "and 3.46; once.dp4a alone 2.21, 2.64 and 3.68; 2 and 4 rows in a plan of 8 2.84 and 2.86"}},
+                "and 3.46; only once.dp4a 2.21, 2.64 and 3.68; 2 and 4 rows in a plan of 8 2.84 and 2.86"}},
     {"matmul_skinny.tile_q4.few.dp4a",
      {.device = "H100",
       .command = kChainOf8B,
       .date = "2026-11-26",
-      .result = "8B, ms with 8 rows, all products and not those of few outputs alone: 3.26 and 3.51"}},
+      .result = "8B, ms with 8 rows, all products, and not only those of few outputs: 3.26 and 3.51"}},
     {"matmul_skinny.tile_q4.once.dp4a",
      {.device = "H200",
       .command = "kernel_bench --rows 2,8,16",

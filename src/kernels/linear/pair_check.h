@@ -5,8 +5,8 @@
 
 namespace doppler::kernels::testing {
 
-// Records both with random rows of x, and with biases if asked, and expects the same numbers bit for bit with each of `rows`.
-// False: the device lacks a variant that the run's policy forces.
+// Records both with random rows of x, and with biases if asked, and expects the same numbers bit for bit with each of
+// `rows`. False: the device lacks a variant that the run's policy forces.
 bool expect_both_products(KernelRun& run, const TestWeight& first, const TestWeight& second, bool has_bias,
                           std::span<const uint32_t> rows);
 

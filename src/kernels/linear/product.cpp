@@ -26,7 +26,7 @@ std::span<const ProductRow> product_variants(const ProductShape& shape) {
 
 std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,
                                                       std::span<const ProductTemplate> templates) {
-  static std::deque<std::string> names;  // rows keep views of them
+  static std::deque<std::string> names;  // rows keep views of the names
   std::vector<std::vector<ProductRow>> tables(kWeightFormatCount);
   for (size_t i = 0; i < tables.size(); ++i) {
     const WeightFormatInfo& info = weight_format_info(static_cast<WeightFormat>(i));
@@ -110,7 +110,8 @@ std::string refuse_unless_small(const ProductShape& shape, const gpu::Caps& caps
   return refuse_unless_eights(shape, caps);
 }
 
-// Of 5 to 8 rows it takes all outputs: four weight rows an invocation, which the alternative has not (skinny_shape.cpp).
+// It takes all outputs for 5 to 8 rows: four weight rows an invocation, which the alternative has not
+// (skinny_shape.cpp).
 std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps) {
   constexpr uint32_t kMostRows = 8, kMostOutputs = 8191, kFewRows = 4;
   if (shape.max_rows > kMostRows) return format_text("it is for %u rows at most", kMostRows);

@@ -1,6 +1,6 @@
-// What matvec, matmul_skinny, matmul_narrow and matmul share: the shape their tables decide by, the rows of those tables, and one product
-// as their recordings take it.
-// Read next: matvec/variants.cpp, skinny/variants.cpp, narrow/variants.cpp, matmul/variants.cpp.
+// Shared by matvec, matmul_skinny, matmul_narrow and matmul: the shape that their tables decide by, the tables' rows,
+// and one product as their recordings take it. Read next: matvec/variants.cpp, skinny/variants.cpp,
+// narrow/variants.cpp, matmul/variants.cpp.
 #pragma once
 
 #include <span>
@@ -41,7 +41,7 @@ enum class Algorithm : uint8_t {
   kPortable
 };
 
-// What a row of a product's table sets.
+// The settings of a row of a product's table.
 struct ProductKernel {
   Algorithm algorithm = Algorithm::kPortable;
   bool q8 = false;   // reads x.q8
@@ -80,17 +80,17 @@ std::string refuse_unless_tiles_fit(const ProductShape& shape, const gpu::Caps& 
 std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps);
 std::string refuse_unless_eights(const ProductShape& shape, const gpu::Caps& caps);
 std::string refuse_unless_cpu_and_eights(const ProductShape& shape, const gpu::Caps& caps);
-// What matmul_matrix.wgsl is written for, besides kNeedMatrix.
+// The limits of matmul_matrix.wgsl, besides kNeedMatrix.
 std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& caps);
-// What matmul_small.wgsl is for.
+// The limits of matmul_small.wgsl.
 std::string refuse_unless_small(const ProductShape& shape, const gpu::Caps& caps);
-// What matmul_few.wgsl is for.
+// The limits of matmul_few.wgsl.
 std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps);
 // refuse_unless_matrix, and there are rows enough for it, or no better way.
 std::string refuse_unless_narrow(const ProductShape& shape, const gpu::Caps& caps);
 inline constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
-// What is asked of a chosen row.
+// Questions about a chosen row.
 inline bool writes_f16(const ProductRow& row) {
   return row.algorithm == Algorithm::kMatrix || row.algorithm == Algorithm::kNarrow;
 }
@@ -113,14 +113,14 @@ struct PieceViews {
 PieceViews piece_views(const Weight& weight, const WeightPiece& piece);
 uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece);
 
-// The second product of a LinearPair: its outputs stand behind the first's.
+// The second product of a LinearPair: its outputs follow the first's.
 struct SecondProduct {
   const Weight& weight;
   const ProductRow& row;
 };
 
-// Where a product's outputs go, whatever else its epilogue does: [rows, stride], of which it writes the columns from
-// `column` on. Forms that are invalid are not written.
+// The place of a product's outputs, whatever else its epilogue does: [rows, stride], in which it writes the columns
+// from `column` on. Forms that are invalid are not written.
 struct Outputs {
   TensorView f32 = {}, q8 = {}, f16 = {};
   uint32_t stride = 0, column = 0;  // as in Store
@@ -157,7 +157,7 @@ struct Product {
   uint32_t second_n() const { return second ? second->weight.n : 0; }
 };
 
-// What a pair's dispatch is called: the first's variant and the second's format.
+// The name of a pair's dispatch: the first's variant and the second's format.
 std::string pair_name(const Product& op);
 
 // x as two bindings: f32 and anything, or the planes of q8.
@@ -167,10 +167,11 @@ struct XViews {
 };
 XViews x_views(const Product& op, uint32_t max_rows);
 
-// Adds up the sums of each split of a piece's columns and does what `op` wants done with them, in a dispatch of its own.
+// Adds up the sums of each split of a piece's columns and finishes them as `op` says, in a dispatch of its own.
 Result<void> record_sum(Context& ctx, const Product& op, const WeightPiece& piece, const SplitSums& sums);
 
-// What a dispatch that makes one piece's outputs, or the sums of so many splits of them, moves and computes, for profiles.
+// Sets, for profiles, the bytes and operations of a dispatch that makes one piece's outputs, or the sums of so many
+// splits.
 struct Launch;
 void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint32_t splits = 1);
 
@@ -189,7 +190,7 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op);
 Result<void> record_matmul_narrow(Context& ctx, const Product& op);
 Result<void> record_matmul(Context& ctx, const Product& op);
 Result<void> record_matmul_matrix(Context& ctx, const Product& op);
-// What these leave of a weight in one piece, without a buffer; splits of 1: they write y themselves.
+// The sums that these leave of a weight in one piece, without a buffer; splits of 1: they write y themselves.
 SplitSums few_sums(Context& ctx, const Product& op);
 SplitSums narrow_sums(Context& ctx, const Product& op);
 SplitSums matrix_sums(const Context& ctx, const Product& op);

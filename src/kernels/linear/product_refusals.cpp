@@ -20,13 +20,13 @@ std::string refuse_part_tiles(const Weight& weight) {
   return format_text("%u rows are not whole tiles of %u", weight.n, kTileRows);
 }
 
-// Where a workgroup may make half a tile, and begins with its first output.
+// For kernels whose workgroup may make half a tile, and begins with its first output.
 std::string refuse_part_half_tiles(const Weight& weight) {
   constexpr uint32_t kHalf = kTileRows / 2;
   return weight.n % kHalf == 0 ? "" : format_text("%u rows are not whole half tiles of %u", weight.n, kHalf);
 }
 
-// Where a workgroup makes two tiles at the least, and a second weight begins with one.
+// For kernels whose workgroup makes two tiles at the least, if a second weight begins with one.
 std::string refuse_part_two_tiles(const Weight& weight) {
   return weight.n % (2 * kTileRows) == 0
              ? ""
@@ -100,7 +100,7 @@ std::string refuse_add_norm(const Context& ctx, const Weight& weight, const Prod
 }
 
 std::string refuse_partials(const Context& ctx, const Weight& weight, const ProductChoice& choice) {
-  // Of 32 columns in workgroup memory: reduced, codes, factors; in f32 less.
+  // For 32 columns in workgroup memory: reduced, codes, factors; in f32 less.
   constexpr uint32_t kUnitBytes = 128 + 32 + 16;
   // An invocation holds two vectors for each split of every four columns that it reduces: registers for eight columns.
   constexpr uint32_t kMostColumns = 2048;

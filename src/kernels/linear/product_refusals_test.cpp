@@ -1,4 +1,4 @@
-// What the variants of products refuse, a row a reason (linear.h), on a made-up device: no GPU.
+// Tests the refusals of products' variants, a row a reason (linear.h), on a made-up device: no GPU.
 #include <gtest/gtest.h>
 
 #include <variant>
@@ -14,7 +14,7 @@ constexpr ActivationFn kNone = ActivationFn::kNone, kSilu = ActivationFn::kSilu;
 
 struct Asked {
   uint32_t n = 64, k = 64;
-  const char* variant = "dp4a.tile";  // behind operation and format
+  const char* variant = "dp4a.tile";  // after operation and format
   uint32_t pieces = 1;
   ActivationFn gate = kNone;
   uint32_t max_rows = 1;

@@ -1,12 +1,12 @@
-// How kernel tests record products: chosen and recorded in one call, as lowering does it in two steps.
+// Records products for kernel tests: chosen and recorded in one call, while lowering does it in two steps.
 #pragma once
 
 #include "kernels/linear/linear.h"
 
 namespace doppler::kernels::testing {
 
-// Resolves the product and records it. A gate that the variant refuses becomes two operations, as in lowering: the plain
-// product, then Glu.
+// Resolves the product and records it. A gate that the variant refuses becomes two operations, as in lowering: the
+// plain product, then Glu.
 Result<void> record_linear(Context& ctx, const Linear& op);
 Result<void> record_linear(Context& ctx, const LinearPair& op);
 

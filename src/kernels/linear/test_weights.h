@@ -25,10 +25,10 @@ TestWeight random_weight(WeightFormat format, uint32_t n, uint32_t k, uint64_t s
 // Uploads it in pieces of `rows_per_piece` (0: one piece) as inputs of the run.
 Weight upload(KernelRun& run, const TestWeight& weight, uint32_t rows_per_piece = 0);
 
-// What the 8-bit blocks of common/forms.h make of x: rows of k, a multiple of 32.
+// x as the 8-bit blocks of common/forms.h hold it: rows of k, a multiple of 32.
 std::vector<float> through_q8(const std::vector<float>& x);
 
-// What matrix variants multiply: x and the weights rounded to f16.
+// The operands of matrix variants: x and the weights rounded to f16.
 std::vector<float> through_f16(const std::vector<float>& x);
 TestWeight through_f16(const TestWeight& weight);
 

@@ -1,5 +1,5 @@
-// The WGSL fragments that read and write weights of a format: one row a format, for every kernel. What a fragment declares is
-// in linear/weights/README.md. Read next: base/dtype.h (the layouts).
+// The WGSL fragments that read and write weights of a format: one row a format, for every kernel.
+// linear/weights/README.md lists the declarations of a fragment. Read next: base/dtype.h (the layouts).
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// A number of the product's output as a row's adapter changes it: gain * value + B low + constant. The kernel binds `b` and
-// imports what gives `low_of`. Consts: COLUMNS, RANK4, AFFINE.
+// A number of the product's output as a row's adapter changes it: gain * value + B low + constant. The kernel binds `b`
+// and imports what gives `low_of`. Consts: COLUMNS, RANK4, AFFINE.
 const kQuadsOfB = RANK4 + select(0u, 1u, AFFINE);
 
 fn adapted(row: u32, adapter: u32, column: u32, value: f32) -> f32 {

@@ -1,5 +1,5 @@
-// The products of low-rank adapters (LoRA, Hu et al. 2021): low = A x, then y = gain * y + B low + constant, both with the
-// matrices of the adapter that the row has. Rows of several adapters and of none share a dispatch, which leaves the
+// The products of low-rank adapters (LoRA, Hu et al. 2021): low = A x, then y = gain * y + B low + constant, both with
+// the matrices of the adapter that the row has. Rows of several adapters and of none share a dispatch, which leaves the
 // latter alone. Matrices that read the same x have their A's below one another and one `low`.
 // The arena: matrices of `slots` adapters one after another, ranks padded with zeros to `rank`. Scales are in B.
 // Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision.
@@ -59,8 +59,8 @@ struct LowRankUp {
 };
 Result<void> record(Context& ctx, const LowRankUp& op);
 
-// The same of a product of gates and ups, and y = activate(gate) * up in one dispatch (glu/glu.h). up.y is what the product
-// stored, f32 [rows, 2 * n]: gates, then ups, and is only read.
+// The same of a product of gates and ups, and y = activate(gate) * up in one dispatch (glu/glu.h). up.y is what the
+// product stored, f32 [rows, 2 * n]: gates, then ups, and is only read.
 struct LowRankGate {
   LowRankUp up;
   Rows y;  // [rows, n] in the forms that are valid; without f16, f32 is one of them

@@ -1,5 +1,5 @@
-// low = A x of a row's adapter, sums by a tree in workgroup memory. Grid: numbers of a row's `low`, rows. Shared: the partial
-// sums (common/row_sum_portable). Error: relative L2 below 1e-5.
+// low = A x of a row's adapter, sums by a tree in workgroup memory. Grid: numbers of a row's `low`, rows. Shared: the
+// partial sums (common/row_sum_portable). Error: relative L2 below 1e-5.
 //!import low_rank/rows_one
 //!import low_rank/x_f32
 //!import common/row_sum_portable

@@ -1,6 +1,6 @@
-// low = A x of the rows' own adapters, eight rows and four numbers of each a workgroup, so that a chunk's rows read A's rows
-// from a cache near by. A row is read by 32 invocations. Grid: four numbers of `low`, eight rows. Shared: the partial sums.
-// Error: relative L2 below 1e-5. Consts: K, WIDTH.
+// low = A x of the rows' own adapters, eight rows and four numbers of each a workgroup, so that a chunk's rows read A's
+// rows from a cache near by. A row is read by 32 invocations. Grid: four numbers of `low`, eight rows. Shared: the
+// partial sums. Error: relative L2 below 1e-5. Consts: K, WIDTH.
 //!import low_rank/rows_one
 //!import low_rank/x_f32
 @group(0) @binding(0) var<storage, read> state: StepState;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint32_t kRows = 3, kSlots = 2, kRank = 8;
 
-// Step tables of three sequences, whose rows are in the order of slots 2, 0, 1, at positions 5, 6 and 7; rows 0 and 2 choose a
-// token.
+// Step tables of three sequences, whose rows are in the order of slots 2, 0, 1, at positions 5, 6 and 7; rows 0 and 2
+// choose a token.
 struct Tables {
   StepTables tables{.sequences = 3, .rows = kRows, .blocks = 1, .block_len = 32};
   std::vector<uint32_t> words() const {

@@ -1,5 +1,5 @@
-// y = gain * y + B low + constant of a row's adapter. One workgroup makes WORKGROUP consecutive values of one row (y of the
-// grid), one invocation one of them. Nothing is shared. Error: relative L2 below 1e-6.
+// y = gain * y + B low + constant of a row's adapter. One workgroup makes WORKGROUP consecutive values of one row (y of
+// the grid), one invocation one of them. Nothing is shared. Error: relative L2 below 1e-6.
 // Consts: COLUMNS, Y_STRIDE, and those of what gives `low_of`.
 //!import low_rank/rows_one
 //!import low_rank/low_of_product

@@ -1,5 +1,5 @@
-// y = gain * y + B low + constant of the rows' own adapters, eight rows a workgroup. Where all of them have one adapter, B is
-// read once for all. One invocation makes one column. Nothing is shared. Error: relative L2 below 1e-6.
+// y = gain * y + B low + constant of the rows' own adapters, eight rows a workgroup. Where all of them have one
+// adapter, B is read once for all. One invocation makes one column. Nothing is shared. Error: relative L2 below 1e-6.
 // Consts: COLUMNS, Y_STRIDE, and those of what gives `low_of`.
 //!import low_rank/rows_one
 //!import low_rank/low_of_product

@@ -1,5 +1,5 @@
-// The adapter of a row, in plans of many sequences: that of its slot, from a position on. Twins: rows_one, rows_sampled.
-// The kernel binds `state` and `adapters`.
+// The adapter of a row, in plans of many sequences: that of its slot, from a position on. Twins: rows_one,
+// rows_sampled. The kernel binds `state` and `adapters`.
 //!import common/step_tables
 
 fn adapter_of(row: u32) -> u32 {

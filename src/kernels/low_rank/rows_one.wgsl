@@ -1,5 +1,5 @@
-// The adapter of a row, in plans of one sequence: the sequence's, from a position on. Twins: rows_many, rows_sampled. The
-// kernel binds `state` and `adapters`. Const: LAST: the row is the step's last.
+// The adapter of a row, in plans of one sequence: the sequence's, from a position on. Twins: rows_many, rows_sampled.
+// The kernel binds `state` and `adapters`. Const: LAST: the row is the step's last.
 //!import common/step_state
 
 fn adapter_of(row: u32) -> u32 {

@@ -1,4 +1,5 @@
-// Routes that name all experts in their order for each row, with weight 1: products that heads have apart are experts' products.
+// Routes that name all experts in their order for each row, with weight 1: products that heads have apart are experts'
+// products.
 #pragma once
 
 #include "kernels/moe/routes.h"
@@ -6,7 +7,7 @@
 namespace doppler::kernels {
 
 struct EveryExpert {
-  Routes y;  // n_used is n_experts, of which there may be any number
+  Routes y;  // n_used is n_experts, which may be any number
 };
 Result<void> record(Context& ctx, const EveryExpert& op);
 

@@ -1,5 +1,5 @@
-// Routes to all experts in their order: see moe/every_expert.h. One invocation writes a word of a row (y of the grid): the ids,
-// then the weights. Nothing is shared.
+// Routes to all experts in their order: see moe/every_expert.h. One invocation writes a word of a row (y of the grid):
+// the ids, then the weights. Nothing is shared.
 @group(0) @binding(0) var<storage, read_write> routes: array<u32>;
 
 @compute @workgroup_size(WORKGROUP)

@@ -1,5 +1,5 @@
-// What kernels of weights in rows are given. XElement comes with the fragment that loads x (linear/matvec/unit_x, linear/x).
-// Bindings a recording does not use (scales, x_scales, bias) hold anything.
+// The bindings of kernels for weights in rows. XElement comes with the fragment that loads x (linear/matvec/unit_x,
+// linear/x). Bindings that a recording does not use (scales, x_scales, bias) hold anything.
 // Consts: K, UNITS (of 32 columns, the padding included), ROW_VEC4S (of plane 0).
 struct Params {
   k: u32,

@@ -1,5 +1,5 @@
-// Records grouped products: a dispatch per piece, and before it one that brings x into the order of the groups where the
-// matrix units read it. Read next: grouped_matrix.wgsl, grouped_dp4a.wgsl.
+// Records grouped products: a dispatch per piece, and before it, for the matrix units, one that brings x into the order
+// of the groups. Read next: grouped_matrix.wgsl, grouped_dp4a.wgsl.
 #include "kernels/moe/expert_grouped.h"
 
 #include "kernels/common/dispatch.h"

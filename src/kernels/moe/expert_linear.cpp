@@ -68,7 +68,7 @@ Result<void> check(const Context& ctx, const ExpertLinear& op) {
   return check_view(op.y, uint64_t{ctx.max_rows} * op.y_stride * sizeof(float), "y of expert_linear");
 }
 
-// Of a slot.
+// Outputs of a slot.
 uint32_t outputs_of(const ExpertLinear& op) { return op.gate ? op.n : op.matrices * op.n; }
 
 // Outputs of a workgroup, and the constants that shape it.
@@ -140,7 +140,7 @@ void choose_entry(const ProductRow& row, const Weight& weight, Launch& launch) {
   if (row.algorithm == Algorithm::kTiled) launch.layout = wgsl::expert_tile::kLayout;
 }
 
-// What expert_tile_gate has instead of expert_tile's y.
+// The constants and bindings that expert_tile_gate has instead of expert_tile's y.
 void choose_gate(Context& ctx, const ExpertLinear& op, Launch& launch) {
   const Rows& y = op.gate->y;
   launch.entry = "moe/expert_tile_gate";
@@ -231,7 +231,7 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const ExpertLinea
                        op.bias.valid() ? op.bias : pieces.scales,
                        op.y};
     if (op.gate) choose_gate(ctx, op, launch);
-    // Of a row: the experts that it uses, as if each row used others.
+    // For a row: the experts that it uses, as if each row used others.
     const uint64_t share = piece_bytes(weight, piece) * used / op.routes.n_experts;
     launch.bytes = share + (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) * x_slots +
                    uint64_t{4} * outputs_of(op) * used;

@@ -1,7 +1,7 @@
 // y = x W_e^T + b_e for each expert e that a row is sent to. One or two matrices (gate and up) an expert, stacked: all
 // experts of the first matrix, then all of the second. Weights are read as stored (base/dtype.h).
-// Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a and matrix variants
-// as in linear/linear.h.
+// Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a and matrix
+// variants as in linear/linear.h.
 #pragma once
 
 #include <optional>
@@ -28,14 +28,14 @@ struct ExpertLinear {
   std::optional<Gate> gate = {};
 };
 
-// The variant for products with an expert's n outputs of the weight, chosen once: record() takes it as it is.
+// The variant for products with an expert's n outputs of the weight, chosen once: record() does not choose again.
 Result<ProductChoice> resolve_expert_product(const Context& ctx, const Weight& weight, uint32_t n);
 // Why products of this variant do not gate their outputs; "" if they do.
 std::string refuse_expert_gate(const ProductChoice& choice, ActivationFn activation);
-// Whether the variant takes rows in groups: then op.routes.groups are there (group_routes.h).
+// True if the variant takes rows in groups: then op.routes.groups are there (group_routes.h).
 bool reads_groups(const ProductChoice& choice);
-// Errors: views that are missing or too small; pieces that split an expert. x in 8 bits is made by a dispatch before where
-// the variant reads that and x is not there so.
+// Errors: views that are missing or too small; pieces that split an expert. If the variant reads x in 8 bits and x is
+// not there in that form, a dispatch before it makes the form.
 Result<void> record(Context& ctx, const ProductChoice& choice, const ExpertLinear& op);
 
 }  // namespace doppler::kernels

@@ -1,5 +1,5 @@
 // Products with experts against double precision: rows that share x and rows of their own a slot, one and two matrices,
-// biases, pieces of whole experts. How each format is read is linear_test's matter: here some of each kind.
+// biases, pieces of whole experts. linear_test tests the reading of each format: here some of each kind.
 #include "kernels/moe/expert_linear.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Case {
   uint32_t n, k, matrices = 1;
   bool x_per_slot = false, bias = false;
   uint32_t experts_per_piece = 0;
-  uint32_t max_rows = 3;  // of which the last is not asked for
+  uint32_t max_rows = 3;  // more than are replayed: the last one is extra
 };
 
 // Each row of x is sent to two experts, among them the first and the last, which many rows are sent to.

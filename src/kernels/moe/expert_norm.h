@@ -1,5 +1,5 @@
-// What the experts of a row add up to (moe/expert_sum.h), added to the residual, and the norm of that: x += sum, y =
-// x / sqrt(mean(x^2) + eps) * weight. One dispatch for expert_sum, add and rms_norm. Error bound: relative L2 < 1e-6.
+// The sum of a row's experts (moe/expert_sum.h), added to the residual, and the norm of that: x += sum, y = x /
+// sqrt(mean(x^2) + eps) * weight. One dispatch for expert_sum, add and rms_norm. Error bound: relative L2 < 1e-6.
 #pragma once
 
 #include "kernels/common/forms.h"

@@ -1,4 +1,5 @@
-// expert_norm with row sums by a tree in workgroup memory. The rest is in expert_norm_row. Error: relative L2 below 1e-6.
+// expert_norm with row sums by a tree in workgroup memory. The rest is in expert_norm_row. Error: relative L2 below
+// 1e-6.
 //!import common/row_sum_portable
 //!import common/q8_store
 //!import moe/expert_norm_row

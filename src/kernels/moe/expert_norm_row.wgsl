@@ -1,6 +1,6 @@
-// The body of both expert_norm kernels, which declare the bindings and say how a row is summed (row_sum). One workgroup makes
-// one row; an invocation keeps its kEach vec4s in registers, quad t + e * WORKGROUP of the row.
-// Consts: N (a multiple of 4), N_USED, EPS, HAS_SHARED, HAS_GATE, HAS_F32, HAS_Q8, Q8_PLANE1.
+// The body of both expert_norm kernels, which declare the bindings and say how a row is summed (row_sum). One workgroup
+// makes one row; an invocation keeps its kEach vec4s in registers, quad t + e * WORKGROUP of the row. Consts: N (a
+// multiple of 4), N_USED, EPS, HAS_SHARED, HAS_GATE, HAS_F32, HAS_Q8, Q8_PLANE1.
 
 const kQuads = N / 4u;
 const kEach = (kQuads + WORKGROUP - 1u) / WORKGROUP;

@@ -1,4 +1,5 @@
-// expert_norm against double precision: both forms of the norm, alone and beside a shared expert with and without a gate.
+// Tests expert_norm against double precision: both forms of the norm, without a shared expert and beside one with and
+// without a gate.
 #include <bit>
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Where a workgroup's outputs come from and go to: y of the grid is the slot, z the row of x. An output is one of
-// MATRICES * N of an expert. Consts: N, MATRICES, N_EXPERTS, N_USED, X_PER_SLOT, PIECE_FIRST and PIECE_ROWS (of the weight's
-// rows), HAS_BIAS, Y_STRIDE, Y_COLUMN. Bindings of the entry: bias, y.
+// MATRICES * N of an expert. Consts: N, MATRICES, N_EXPERTS, N_USED, X_PER_SLOT, PIECE_FIRST and PIECE_ROWS (of the
+// weight's rows), HAS_BIAS, Y_STRIDE, Y_COLUMN. Bindings of the entry: bias, y.
 
 const kOutputs = MATRICES * N;
 
@@ -12,7 +12,7 @@ fn x_row_of(group: vec3<u32>) -> u32 {
   return group.z;
 }
 
-// The row of the weight behind an output; one of the piece is PIECE_FIRST less.
+// The row of the weight that makes an output; one of the piece is PIECE_FIRST less.
 fn weight_row(output: u32, expert: u32) -> u32 { return (output / N * N_EXPERTS + expert) * N + output % N; }
 
 fn store_output(group: vec3<u32>, output: u32, expert: u32, sum: f32) {

@@ -1,5 +1,5 @@
-// What the experts of a row add up to: y = sum over its slots of weight * expert's output, plus a shared expert's output
-// where there is one, which a gate may multiply: sigmoid(gate) * shared. Error bound: relative L2 < 1e-6.
+// The sum of a row's experts: y = sum over its slots of weight * expert's output, plus a shared expert's output if
+// there is one, which a gate may multiply: sigmoid(gate) * shared. Error bound: relative L2 < 1e-6.
 #pragma once
 
 #include "kernels/moe/routes.h"

@@ -1,4 +1,4 @@
-// expert_sum against double precision: alone and beside a shared expert with and without a gate.
+// Tests expert_sum against double precision: without a shared expert and beside one with and without a gate.
 #include <bit>
 #include <cmath>
 

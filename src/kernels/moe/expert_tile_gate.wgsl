@@ -1,5 +1,5 @@
-// y = activate(gate) * up of a row's experts, for weights in a tile format: all experts' gates, then all experts' ups. y also
-// or only as 8-bit blocks, a slot behind the other.
+// y = activate(gate) * up of a row's experts, for weights in a tile format: all experts' gates, then all experts' ups.
+// y may be f32, 8-bit blocks or both, a slot after the other.
 // Map: a workgroup makes ROWS outputs of one slot from as many gates and ups, see linear/matvec/tile_sum.
 // Error: as expert_tile. Read next: moe/expert_place, linear/matvec/tile_block.
 //!import linear/matvec/tile_sum

@@ -1,6 +1,7 @@
 // y = x W^T of a row's experts, shaped for a CPU (lavapipe): no barriers, no shared memory.
-// Map: an invocation makes ROWS whole outputs, over units of 32 columns, so that it loads x once for all of them.
-// Needs k a multiple of 32. Error: relative L2 below 1e-5. Read next: moe/expert_place, linear/matvec/matvec_whole_rows.
+// Map: an invocation makes ROWS whole outputs, over units of 32 columns, so that it loads x once for all outputs.
+// Needs k a multiple of 32. Error: relative L2 below 1e-5. Read next: moe/expert_place,
+// linear/matvec/matvec_whole_rows.
 //!import moe/expert_bindings
 //!import moe/expert_of
 //!import moe/expert_place

@@ -12,7 +12,7 @@ var<private> x_row: u32;  // set by the entry
 var<workgroup> x_codes: array<vec4<u32>, X_CODES>;
 var<workgroup> x_factors: array<vec4<f32>, UNITS>;  // (d, d * sum) of both blocks of a unit
 
-// What an invocation brings of x, loaded without a branch so that other loads can be under way meanwhile.
+// An invocation's part of x, loaded without a branch so that other loads can be under way meanwhile.
 struct XShare {
   codes: array<vec4<u32>, X_EACH>,
   factors: array<vec4<f32>, FACTORS_EACH>,
@@ -27,7 +27,7 @@ fn load_share(local: u32) -> XShare {
   return share;
 }
 
-// Before a barrier that every invocation passes.
+// Called before a barrier that every invocation passes.
 fn stage_share(local: u32, group: u32, share: XShare) {
   for (var i = 0u; i < X_EACH; i++) {
     let at = local + THREADS * i;

@@ -1,6 +1,7 @@
 // The rows of x in the order of the groups' places, as f16 in tiles (common/forms.h), for the matrix units.
-// Map: a workgroup makes WORKGROUP * 4 consecutive values of one place (y of the grid), an invocation four of them.
-// Places without a slot keep what they had: nobody uses what comes of it. Error: rounded to nearest by pack2x16float.
+// Map: a workgroup makes WORKGROUP * 4 consecutive values of one place (y of the grid), an invocation makes four.
+// Places without a slot keep their values: their products are not used. Error: rounded to nearest by
+// pack2x16float.
 // Consts: WORKGROUP, F16_COLUMNS, N_USED, X_PER_SLOT, TILES.
 //!import common/f16_store
 @group(0) @binding(0) var<storage, read> groups: array<u32>;

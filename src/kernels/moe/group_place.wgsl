@@ -1,4 +1,5 @@
-// Where the rows of a grouped product come from and go to: moe/group_routes.h. Consts: TILES. Binding of the entry: groups.
+// Where the rows of a grouped product come from and go to: moe/group_routes.h. Consts: TILES. Binding of the entry:
+// groups.
 //!import moe/expert_place
 
 struct Tile {

@@ -1,4 +1,4 @@
-// Checks and records group_routes. One row in the table: one workgroup of it is a few microseconds of a layer.
+// Checks and records group_routes. One row in the table: one workgroup takes a few microseconds of a layer.
 #include "kernels/moe/group_routes.h"
 
 #include "kernels/common/dispatch.h"

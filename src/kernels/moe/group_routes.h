@@ -1,9 +1,9 @@
-// The slots of a step's rows by expert, so that a product unpacks an expert's weights once for all rows that are sent to it.
-// A slot is row * n_used + its place among the row's experts. u32, as it lies in GPU memory:
+// The slots of a step's rows by expert, so that a product unpacks an expert's weights once for all rows that are sent
+// to it. A slot is row * n_used + its place among the row's experts. u32, as it lies in GPU memory:
 //   4 words: tiles and places in use, 0, 0
-//   tiles x 4 words: expert, its first place, places, 0; behind those in use: 0 places
+//   tiles x 4 words: expert, its first place, places, 0; after those in use: 0 places
 //   places x 1 word: a slot, or kNoSlot: an expert's slots begin at a multiple of kGroupAlign places
-// The order of an expert's slots is any. What a product gives a row does not depend on it.
+// The order of an expert's slots is any. A product's result for a row does not depend on it.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // The slots of a step's rows by expert: moe/group_routes.h has the layout.
 // Map: one workgroup; an invocation counts and places every WORKGROUP-th slot, and lays out every WORKGROUP-th expert.
-// Shared: how many slots each expert has, then how many of them are placed; the first place of each. Barriers: behind each step.
+// Shared: the number of slots of each expert, later the number of slots that are placed; the first place of each.
+// Barriers: after each step.
 // Consts: WORKGROUP, N_EXPERTS, N_USED, FIXED_ROWS (0: as many as the step has), TILES.
 //!import common/step_state
 
@@ -55,10 +56,10 @@ fn main(@builtin(local_invocation_index) t: u32) {
       groups[1] = end;
     }
   }
-  workgroupBarrier();  // nobody reads the counts any more
+  workgroupBarrier();  // all invocations have read the counts
   for (var tile = tiles + t; tile < TILES; tile += WORKGROUP) { groups[4u * (1u + tile) + 2u] = 0u; }
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { atomicStore(&counts[e], 0u); }
-  workgroupBarrier();  // nothing is placed
+  workgroupBarrier();  // the counts are zero
   for (var slot = t; slot < slots; slot += WORKGROUP) {
     let expert = expert_of_slot(slot);
     groups[kPlaces + first_places[expert] + atomicAdd(&counts[expert], 1u)] = slot;

@@ -1,4 +1,5 @@
-// The slots of rows by expert: each slot once among its expert's places, tiles that cover them, and nothing behind.
+// The slots of rows by expert: each slot once among its expert's places, tiles that cover them, and no slot after
+// those.
 #include "kernels/moe/group_routes.h"
 
 #include "kernels/moe/variants.h"
@@ -47,7 +48,7 @@ TEST(GroupRoutes, EverySlotIsWithItsExpert) {
   Random random(41);
   std::vector<uint32_t> routes(size_t{kMaxRows} * 2 * kUsed);
   for (size_t row = 0; row < kMaxRows; ++row) {
-    const uint32_t first = static_cast<uint32_t>(random.below(kExperts - 1));  // the last is nobody's
+    const uint32_t first = static_cast<uint32_t>(random.below(kExperts - 1));  // no row uses the last
     routes[row * 2 * kUsed] = first;
     routes[row * 2 * kUsed + 1] = (first + 1) % (kExperts - 1);
   }

@@ -1,4 +1,5 @@
-// What grouped products are given: as moe/expert_bindings, with the groups instead of the routes. Consts: K, UNITS, ROW_VEC4S.
+// The bindings of grouped products: as moe/expert_bindings, with the groups instead of the routes. Consts: K, UNITS,
+// ROW_VEC4S.
 struct Params {
   k: u32,
   row_vec4s: u32,

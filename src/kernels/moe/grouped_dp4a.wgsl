@@ -1,6 +1,7 @@
-// y = x W^T of a row's experts for a chunk of rows in 8-bit blocks: linear/matmul/matmul_dp4a with the rows of an expert.
-// Map: a workgroup of 256 makes a tile of 64 places by 64 outputs; an invocation 4 x 4 of it: places tm + 16 i, outputs
-// tn + 16 j. Shared: 32 columns of both as packed signed bytes with their scales, and the tile's slots.
+// y = x W^T of a row's experts for a chunk of rows in 8-bit blocks: linear/matmul/matmul_dp4a with the rows of an
+// expert.
+// Map: a workgroup of 256 makes a tile of 64 places by 64 outputs; an invocation makes 4 x 4 sums: places tm + 16 i,
+// outputs tn + 16 j. Shared: 32 columns of both as packed signed bytes with their scales, and the tile's slots.
 // Needs k a multiple of 32. Error: f32 sums over the blocks, relative L2 below 1e-5 of the same sums in double.
 // Read next: moe/group_place, linear/matmul/matmul_dp4a.
 //!import moe/grouped_bindings
@@ -30,7 +31,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let column0 = group.x * TILE;
   let tn = local % 16u;
   let tm = local / 16u;
-  // What this invocation brings: places and outputs past the end repeat the last one and are not written.
+  // This invocation's places and outputs: those past the end repeat the last one and are not written.
   let staged = local % TILE;
   let half = (local / TILE) % 2u;
   let slot = slot_at(tile.first + min(staged, tile.count - 1u));
@@ -68,7 +69,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 //!end
       }
     }
-    workgroupBarrier();  // nobody reads them any more
+    workgroupBarrier();  // all invocations have read the tiles
   }
   var sums = array<vec4<f32>, 4>(sum0, sum1, sum2, sum3);
   for (var i = 0u; i < 4u; i++) {

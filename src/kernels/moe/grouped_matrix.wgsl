@@ -1,10 +1,12 @@
-// y = x W^T of a row's experts for a chunk of rows on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x 16).
-// Map: a workgroup of SUBGROUPS subgroups makes a tile of 64 places (y of the grid) by BN outputs (x), each subgroup all
-// places by 64 outputs, which it holds in 4 x 4 fragments. All of them are multiplied, also where a tile has fewer places:
-// a condition around them costs more (H200: 8.7k instead of 12.5k tok/s of a prompt).
-// Shared: w_tile, BK columns of the workgroup's weight rows as f16, [output][column], which every invocation fills with whole
-// units of 32 columns; the next step's units are in registers while this one's are multiplied. x is read straight from
-// storage, in the order of the places. `corner` passes fragments, one a subgroup, to invocations that know their slots.
+// y = x W^T of a row's experts for a chunk of rows on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x
+// 16).
+// Map: a workgroup of SUBGROUPS subgroups makes a tile of 64 places (y of the grid) by BN outputs (x), each subgroup
+// all places by 64 outputs, which it holds in 4 x 4 fragments. It multiplies all fragments, even if a tile has fewer
+// places: a condition around the products costs more (H200: 8.7k instead of 12.5k tok/s of a prompt).
+// Shared: w_tile, BK columns of the workgroup's weight rows as f16, [output][column], which every invocation fills with
+// whole units of 32 columns; the next step's units are in registers while this one's are multiplied. x is read straight
+// from storage, in the order of the places. `corner` passes fragments, one a subgroup, to invocations that know their
+// slots.
 // Barriers: before w_tile is filled (its readers are done) and after; around each use of corner.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Consts: SUBGROUPS, BK. Read next: moe/group_place, linear/matmul/matmul_matrix.

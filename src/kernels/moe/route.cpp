@@ -1,4 +1,4 @@
-// Checks and records route. One row in the table: a workgroup of it is a few microseconds of a layer.
+// Checks and records route. One row in the table: one workgroup takes a few microseconds of a layer.
 #include "kernels/moe/route.h"
 
 #include "kernels/common/dispatch.h"

@@ -1,10 +1,11 @@
-// Chooses the experts of each row by its router's logits, and weights them (Shazeer et al. 2017). Equal choices go to the
-// lower id, so that the result depends on the logits alone.
+// Chooses the experts of each row by its router's logits, and weights them (Shazeer et al. 2017). Equal choices go to
+// the lower id, so that the result depends only on the logits.
 //   score  = softmax or sigmoid of the logits, or the logits themselves (kSoftmaxOfChosen)
-//   choice = score + bias, where there is one: for choosing alone (Wang et al. 2024)
-//   groups: of n_groups runs of experts only the best groups_used are chosen from (DeepSeek-AI 2024)
-//   weight = score of the chosen (kSoftmaxOfChosen: softmax of their logits), divided by their sum plus norm_epsilon where
-//            norm_weights, times weight_scale, and times the expert's own scale where there is one
+//   choice = score, plus a bias that counts only for the choice, if there is one (Wang et al. 2024)
+//   groups: experts come only from the best groups_used of n_groups runs of experts (DeepSeek-AI 2024)
+//   weight = score of the chosen (kSoftmaxOfChosen: softmax of their logits); if norm_weights, divided by their sum
+//   plus
+//            norm_epsilon; times weight_scale, and times the expert's own scale if there is one
 // Error bound: relative L2 of the weights below 1e-5.
 #pragma once
 
@@ -24,8 +25,8 @@ struct Route {
   bool norm_weights = false;
   float norm_epsilon = 0, weight_scale = 1;
 };
-// Errors: more experts than kMaxExperts or more used than kMaxUsedExperts; groups that do not divide the experts or hold
-// too few.
+// Errors: more experts than kMaxExperts or more used than kMaxUsedExperts; groups that do not divide the experts or
+// hold too few.
 Result<void> record(Context& ctx, const Route& op);
 
 }  // namespace doppler::kernels

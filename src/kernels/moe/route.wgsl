@@ -1,8 +1,9 @@
 // The experts of one row and their weights: see moe/route.h for the formulas.
-// Map: a workgroup makes one row (x of the grid); an invocation scores every WORKGROUP-th expert and finds its rank among
-// all: as many experts go before it as choose better, or as well with a lower id. Ranks below N_USED are slots. Shared:
-// scores, what is chosen by, groups' choices, partial results. Barriers: behind each of these.
-// Consts: N_EXPERTS, N_USED, SCORE (RouterScore), HAS_BIAS, GROUPS, GROUPS_USED, TWO_BEST, NORM, NORM_EPS, SCALE, HAS_SCALES.
+// Map: a workgroup makes one row (x of the grid); an invocation scores every WORKGROUP-th expert and finds its rank
+// among all: as many experts go before it as choose better, or as well with a lower id. Ranks below N_USED are slots.
+// Shared: scores, the numbers to choose by, groups' choices, partial results. Barriers: after each.
+// Consts: N_EXPERTS, N_USED, SCORE (RouterScore), HAS_BIAS, GROUPS, GROUPS_USED, TWO_BEST, NORM, NORM_EPS, SCALE,
+// HAS_SCALES.
 // Error: relative L2 of the weights below 1e-5.
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 @group(0) @binding(1) var<storage, read> bias: array<f32>;
@@ -10,7 +11,7 @@
 @group(0) @binding(3) var<storage, read_write> routes: array<u32>;
 
 const kGroupSize = N_EXPERTS / GROUPS;
-const kPadded = (N_EXPERTS + 3u) & ~3u;  // what stands behind the experts is before none of them
+const kPadded = (N_EXPERTS + 3u) & ~3u;  // the entries after the experts rank after all experts
 
 var<workgroup> scores: array<f32, N_EXPERTS>;
 var<workgroup> choices: array<u32, kPadded>;
@@ -43,7 +44,7 @@ fn softmax_of_all(t: u32) -> vec2<f32> {
   }
   workgroupBarrier();  // the largest of all is first
   most = partial[0];
-  workgroupBarrier();  // nobody reads it any more
+  workgroupBarrier();  // all invocations have read it
   var sum = 0.0;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { sum += exp(scores[e] - most); }
   partial[t] = sum;
@@ -67,7 +68,7 @@ fn group_choice(group: u32) -> u32 {
   return best;
 }
 
-// Whether a group is among the GROUPS_USED best.
+// True if a group is among the GROUPS_USED best.
 fn is_used(group: u32) -> bool {
   var before = 0u;
   for (var g = 0u; g < GROUPS; g++) {
@@ -96,7 +97,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
   workgroupBarrier();  // scores and choices are complete
   if (GROUPS > 1u) {
     for (var g = t; g < GROUPS; g += WORKGROUP) { group_choices[g] = group_choice(g); }
-    workgroupBarrier();  // groups' choices are complete, and nobody reads the experts'
+    workgroupBarrier();  // groups' choices are complete, and all invocations have read the experts'
     for (var e = t; e < N_EXPERTS; e += WORKGROUP) {
       if (!is_used(e / kGroupSize)) { choices[e] = 0u; }
     }

@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
              .bias = true},
         Case{.n_experts = 33, .n_used = 32, .op = {}}));  // the most used
 
-// Ids are each chosen once whatever the logits are, so that no slot is left as it was.
+// Ids are each chosen once whatever the logits are, so that every slot is written.
 TEST(Route, EqualAndStrangeLogitsChooseTheLowestIds) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   KernelRun run;

@@ -1,5 +1,5 @@
-// Which experts a row is sent to, as it lies in GPU memory: u32 [rows, 2 * n_used]. The first n_used words of a row are
-// ids of experts, best first; the others are their weights, the bits of f32.
+// The experts of each row, as they lie in GPU memory: u32 [rows, 2 * n_used]. The first n_used words of a row are ids
+// of experts, best first; the others are their weights, the bits of f32.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,11 @@
-// The table of products with experts, best first. A few rows of x are multiplied each on their own, as a matvec's one row is.
+// The table of products with experts, best first. A few rows of x are multiplied each on their own, as a matvec's one
+// row is.
 #include "kernels/moe/variants.h"
 
 namespace doppler::kernels {
 namespace {
 
-// A workgroup makes whole tiles, or halves of them, of one expert.
+// A workgroup makes whole or half tiles of one expert.
 std::string refuse_unless_expert_tiles(const ProductShape& shape, const gpu::Caps& caps) {
   if (shape.n % kTileRows != 0) {
     return format_text("the %u rows of an expert are not whole tiles of %u", shape.n, kTileRows);
@@ -12,7 +13,7 @@ std::string refuse_unless_expert_tiles(const ProductShape& shape, const gpu::Cap
   return refuse_unless_tiles_fit(shape, caps);
 }
 
-// So few rows seldom share an expert.
+// Few rows seldom share an expert.
 std::string refuse_few_rows(const ProductShape& shape) {
   if (shape.max_rows > kMaxNarrowRows) return "";
   return format_text("%u rows at most are too few to be grouped by expert", shape.max_rows);

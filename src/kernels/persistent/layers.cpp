@@ -16,11 +16,11 @@ namespace doppler::kernels {
 namespace {
 
 constexpr float kLog2E = 1.44269504f;
-// Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second.
+// Polls of one invocation; each takes most of a microsecond on a GPU: a fifth of a second.
 constexpr uint32_t kSpinLimit = 1u << 18;
 constexpr uint32_t kMostVectors = 8;  // of eight dimensions an invocation of attention holds
-// Lavapipe ends the loops of an invocation after 65,535 iterations and atomic additions in all: so many are for the loops
-// over weights, so many for waiting, and the rest for additions that find their word there.
+// Lavapipe ends the loops of an invocation after 65,535 iterations and atomic additions in all: so many are for the
+// loops over weights, so many for waiting, and the rest for additions that find their word there.
 constexpr uint64_t kMostIterationsOfCpu = 20000;
 constexpr uint32_t kSpinLimitOfCpu = 40000;
 
@@ -52,7 +52,7 @@ uint32_t most_layers(std::span<const LayerRange> ranges) {
   return std::ranges::max(ranges, {}, &LayerRange::count).count;
 }
 
-// Of the loop over units of weights, in a dispatch of so many layers.
+// Iterations of the loop over units of weights, in a dispatch of so many layers.
 uint64_t iterations(const PersistentLayers& op, const PersistentStages& stages, uint32_t layers) {
   uint64_t units = 0;
   for (const PersistentStage* stage : {&stages.qkv, &stages.out, &stages.gate, &stages.down}) {
@@ -89,7 +89,7 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
   }
   const PersistentStages stages = persistent_stages(op, *shape, caps);
   if (shape->parts.post_norms && stages.subgroup < kLeastSubgroupOfJoined) {
-    return format_text("norms behind the branches need subgroups of %u, this device has some of %u",
+    return format_text("norms after the branches need subgroups of %u, this device has some of %u",
                        kLeastSubgroupOfJoined, stages.subgroup);
   }
   if (caps.type == gpu::AdapterType::kCpu &&
@@ -182,8 +182,8 @@ Result<void> check_optional(const PersistentLayers& op, const PersistentLayer& l
       {layer.gate_up_bias, 2ull * op.ffn_dim, "bias of gate and up of decode_layers"},
       {layer.down_bias, hidden, "bias of down of decode_layers"},
       {layer.qk_norms, 2ull * layer.cache.head_dim, "norms of q and k of decode_layers"},
-      {layer.post_attention_norm, hidden, "norm behind attention of decode_layers"},
-      {layer.post_ffn_norm, hidden, "norm behind the feed-forward of decode_layers"}};
+      {layer.post_attention_norm, hidden, "norm after attention of decode_layers"},
+      {layer.post_ffn_norm, hidden, "norm after the feed-forward of decode_layers"}};
   for (size_t i = 0; i < layer.qkv_bias.size(); ++i) {
     vectors.push_back({layer.qkv_bias[i], layer.qkv[i]->n, "bias of q, k and v of decode_layers"});
     DP_CHECK(check_view(layer.qkv_bias[i], 4, vectors.back().name));

@@ -1,9 +1,9 @@
-// The dense layers of a decode step in one dispatch, or a few, whose workgroups are co-resident (persistent_layers.wgsl):
-// norm, q k v, attention, output, gate and up, down; optionally biases, norms of the heads of q and k, norms behind the
-// branches (Gemma 3), and layers with a window and a rope table of their own. What linear/, attention/ and rope/ do in five
-// dispatches a layer, with the arithmetic of the dp4a lane. Sound only while all workgroups run at the same time: probe.h
-// counts how many do. Where one waits in vain all leave within a fraction of a second, and word kExchangeFault of the
-// exchange is 1: the results are worthless then.
+// The dense layers of a decode step in one dispatch, or a few, whose workgroups are co-resident
+// (persistent_layers.wgsl): norm, q k v, attention, output, gate and up, down; optionally biases, norms of the heads of
+// q and k, norms after the branches (Gemma 3), and layers with a window and a rope table of their own. It does the work
+// of five dispatches a layer of linear/, attention/ and rope/, with the arithmetic of the dp4a lane. Sound only while
+// all workgroups run at the same time: probe.h counts how many do. If one waits in vain, all leave within a fraction of
+// a second, and word kExchangeFault of the exchange is 1: the results are worthless then.
 // Up to kShortKeys keys attention is one workgroup a head, beyond that splits of the keys that are reduced.
 #pragma once
 
@@ -18,8 +18,9 @@
 namespace doppler::kernels {
 
 // Weights in tiles of 8-bit activations, at most two formats in all: q, k, output, gate and up in one, v (with k) and
-// down in that or the other. A dispatch takes as many layers as share a buffer for their weights, one for their norms and
-// biases and one for their caches, within what may be bound (ranges.h); both rope tables are in one buffer, likewise.
+// down in that or the other. A dispatch takes as many layers as share a buffer for their weights, one for their norms
+// and biases and one for their caches, within what may be bound (ranges.h); both rope tables are in one buffer,
+// likewise.
 struct PersistentLayer {
   std::vector<const Weight*> qkv;   // [Q + 2K, hidden], stacked in one part or two
   const Weight* out = nullptr;      // [hidden, Q]
@@ -38,7 +39,7 @@ struct PersistentLayer {
   TensorView post_attention_norm, post_ffn_norm;
 };
 
-// How the layers that slide attend where that is not as the others do.
+// The attention of the layers that slide, if it differs from the others'.
 struct SlidingAttention {
   uint32_t window = 0;
   TensorView table;  // of as many pairs as the others'
@@ -49,10 +50,10 @@ struct PersistentLayers {
   std::vector<PersistentLayer> layers;
   TensorView first_norm;  // f32 [hidden]: of the first layer
   TensorView row;         // f32 [hidden], the residual stream: read and written
-  DeferredNorm next;      // written: of the reader behind the last layer, in 8 bits
+  DeferredNorm next;      // written: for the reader after the last layer, in 8 bits
   TensorView exchange;    // exchange_bytes(), zero at load, kept between dispatches
   uint32_t groups = 0;    // workgroups, which must be co-resident; 0: none do
-  std::string unfit;      // why the model cannot use this kernel, where its recording knows; else empty
+  std::string unfit;      // why the model cannot use this kernel, if its recording knows; else empty
   uint32_t n_heads = 0, hidden_dim = 0, ffn_dim = 0;
   float norm_eps = 0;
   ActivationFn activate = ActivationFn::kSilu;
@@ -70,12 +71,13 @@ struct PersistentLayers {
 
 // Best first; the last, the chain, is the caller's own recording: record() is not called for it.
 std::span<const Variant<PersistentLayers>> decode_layers_variants();
-// Chooses one of them and notes the choice. "": the persistent kernel is to be recorded; else why the chain is.
+// Chooses a variant and notes the choice. "": the persistent kernel is to be recorded; else why the chain is.
 Result<std::string> refuse_persistent_layers(Context& ctx, const PersistentLayers& op);
 Result<void> record(Context& ctx, const PersistentLayers& op);
 
-// Invocations of a workgroup, and bytes of the exchange, which every plan of a model may share, whatever its max_keys and
-// its norms: of the layers their number and the first's cache are read, besides n_heads, hidden_dim, ffn_dim and groups.
+// Invocations of a workgroup, and bytes of the exchange, which all plans of a model may share, whatever their max_keys
+// and norms: only the number of layers and the first one's cache are read, besides n_heads, hidden_dim, ffn_dim and
+// groups.
 uint32_t persistent_threads(const gpu::Caps& caps);
 uint64_t exchange_bytes(const PersistentLayers& op, const gpu::Caps& caps);
 // The exchange begins with words whose meaning persistent_arrive.wgsl names.

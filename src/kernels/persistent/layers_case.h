@@ -35,7 +35,7 @@ inline void PrintTo(const Case& c, std::ostream* out) {
        << c.n_kv_heads << " of " << c.head_dim << ", " << weight_format_info(c.format).name << " and "
        << weight_format_info(c.other).name << ", window " << c.window << ", " << c.dispatches << " dispatches"
        << (c.biases ? ", biases" : "") << (c.qk_norms ? ", norms of q and k" : "")
-       << (c.post_norms ? ", norms behind the branches" : "") << ", sliding " << c.sliding_window
+       << (c.post_norms ? ", norms after the branches" : "") << ", sliding " << c.sliding_window
        << ", softcap " << c.softcap;
 }
 

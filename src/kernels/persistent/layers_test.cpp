@@ -1,5 +1,5 @@
-// The persistent kernel against the chain of dispatches, its twin, on the same layers: residual stream, deferred norm and
-// caches; in every format, dealt to one workgroup and to as many as are co-resident; and the same bits 64 times.
+// The persistent kernel against the chain of dispatches, its twin, on the same layers: residual stream, deferred norm
+// and caches. In every format, dealt to one workgroup and to as many as are co-resident; and the same bits 64 times.
 #include "kernels/persistent/layers.h"
 
 #include "kernels/linear/record_linear.h"
@@ -13,8 +13,8 @@
 namespace doppler::kernels::testing {
 namespace {
 
-// A value that rounds to the other of two 8-bit codes is 1/127 of its block's largest away, and in rows this short, with
-// outliers, a few such values show. A wrong place or order of anything gives an error near 1.
+// A value that rounds to the other of two 8-bit codes is 1/127 of its block's largest away, and in rows this short,
+// with outliers, a few such values show. A wrong place or order of anything gives an error near 1.
 constexpr double kMostError = 2e-2;
 
 // The chain, from operations that have tests of their own.
@@ -27,7 +27,7 @@ Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& o
   const auto norm = [&](TensorView weight) {
     return record(ctx, RmsNorm{.x = op.row, .weight = weight, .y = h, .n = c.hidden, .eps = kEps});
   };
-  // x += y W^T, or, where a norm stands behind the branch, what that makes of it; then the norm that reads x.
+  // x += y W^T, or, if a norm follows the branch, x += norm(y W^T); then the norm that reads x.
   const auto join = [&](const Weight& weight, const Rows& y, TensorView bias, TensorView post_norm,
                         TensorView next) -> Result<void> {
     if (!post_norm.valid()) {
@@ -108,7 +108,8 @@ struct Persistent {
   }
   uint32_t fault() { return run.read<uint32_t>(bound.op.exchange, 1)[0]; }
 
-  // What stalled may have ended in the middle, so that its workgroups no longer count alike: nothing of the exchange is kept.
+  // A stalled dispatch may have ended in the middle, so that its workgroups no longer count alike: the exchange is
+  // zeroed.
   void forget() {
     run.overwrite(bound.op.exchange, std::vector<uint32_t>(exchange_bytes(bound.op, device().caps()) / 4));
   }
@@ -136,7 +137,7 @@ struct Persistent {
   }
 };
 
-// What other dispatches find: the residual stream times the norm's weight in 8 bits, and its sums of squares.
+// The input of other dispatches: the residual stream times the norm's weight in 8 bits, and its sums of squares.
 void expect_deferred_norm(Bound& bound, KernelRun& run) {
   const uint32_t n = bound.op.hidden_dim;
   const std::vector<float> row = bound.row(run), gains = run.read<float>(bound.op.next.weight, n);
@@ -152,7 +153,7 @@ void expect_deferred_norm(Bound& bound, KernelRun& run) {
   EXPECT_LT(rel_l2(std::vector<float>(all.begin() + sums / 4, all.end()), squares), 1e-5);
 }
 
-// What the chain changed in the caches, which is little of them, and what is there instead.
+// The values that the chain changed in the caches (a small part), and the other kernel's values in their places.
 struct Newest {
   std::vector<float> want, got;
 };
@@ -237,7 +238,8 @@ INSTANTIATE_TEST_SUITE_P(
              .post_norms = true,
              .sliding_window = 20}));
 
-// In short contexts and in long ones, of fewer values: the longer a dispatch is, the likelier a CPU puts a workgroup aside.
+// In short contexts and in long ones, of fewer values: the longer a dispatch is, the likelier a CPU puts a workgroup
+// aside.
 class PersistentContextTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(PersistentContextTest, GivesTheSameBits64Times) {
@@ -275,7 +277,7 @@ TEST_P(PersistentContextTest, EveryDispatchWritesEveryWord) {
     const uint32_t tag = words[at.counters] & 0xff;
     for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
       for (uint32_t i = 0; i < at.words; ++i) {
-        // What the last layer makes goes to other dispatches by other ways, unless a norm behind it needs all of it.
+        // The last layer's values go to other dispatches by other ways, unless a norm after it needs the whole row.
         if (!c.post_norms && layer + 1 == c.n_layers && i >= at.down && i < at.parts) continue;
         ASSERT_EQ(words[at.first + layer * at.words + i] >> 24, tag) << pos << " " << layer << " " << i;
       }
@@ -295,8 +297,8 @@ INSTANTIATE_TEST_SUITE_P(
              .post_norms = true,
              .sliding_window = 20}));
 
-// What an older dispatch left in the exchange has another tag, also after the tag has come round. On a CPU, where so many
-// dispatches without a stall may take minutes, most are counted, not made.
+// Words that an older dispatch left in the exchange have another tag, also after the tag has come round. On a CPU,
+// where so many dispatches without a stall may take minutes, most are counted, not made.
 TEST(PersistentLayers, TagsComeRound) {
   constexpr uint32_t kDispatches = 300, kMadeOnCpu = 50;  // a tag has 8 bits
   const Case c{.n_layers = 3, .hidden = 256, .ffn = 320, .n_heads = 6, .n_kv_heads = 2, .head_dim = 64};
@@ -371,7 +373,7 @@ TEST(PersistentLayers, RefuseByName) {
             "layer 1 has a bias of the output, norms of q and k where the first layer has nothing optional");
   op = bound.op;
   op.layers[1].post_attention_norm = op.first_norm;
-  EXPECT_EQ(reason(op), "layer 1 has a norm behind one of its branches only");
+  EXPECT_EQ(reason(op), "layer 1 has a norm after only one of its branches");
   op = bound.op;
   op.layers[0].qkv_bias = {op.first_norm, op.first_norm};
   EXPECT_EQ(reason(op), "q, k and v of layer 0 are 1 weights with 2 biases");

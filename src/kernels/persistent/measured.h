@@ -14,7 +14,7 @@ inline constexpr Measured<> kMostThreads = {.value = 512,  // of a workgroup
                                                    .date = "2026-11-21",
                                                    .result = "trial kernels: 1,024 were slower"}};
 inline constexpr Measured<> kMostKeysAtOnce = {
-    .value = 8,  // of a worker where a workgroup has one head: more where workers are few
+    .value = 8,  // of a worker if a workgroup has one head: more if workers are few
     .by = {.device = "H200",
            .command = kPersistentCommand,
            .date = "2026-11-22",

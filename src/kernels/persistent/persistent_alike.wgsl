@@ -1,7 +1,7 @@
-// Layers that all see the same keys and rotate alike: the consts WINDOW and ATTENTION_FACTOR say how. Twin with the same
-// functions: persistent_sliding.
+// Layers that all see the same keys and rotate alike: the consts WINDOW and ATTENTION_FACTOR say how. Twin with the
+// same functions: persistent_sliding.
 
-// What attention calls its row, from which keys_of_row() tells which keys are seen.
+// Attention's name for its row; keys_of_row() finds the keys by it.
 fn row_of_layer(layer: u32) -> u32 { return 0u; }
 fn head_of_layer(head: u32) -> u32 { return head; }
 

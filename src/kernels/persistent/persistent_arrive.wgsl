@@ -1,7 +1,8 @@
-// How many workgroups of a dispatch are co-resident: each arrives at a counter and waits, for a bounded time, until all of
-// `count` have. The first to reach its spin limit closes the counter and notes how many had arrived; nobody had left before that.
-// Who comes later, since others gave up, is not counted. Count and door are one word, as WGSL orders no two.
-// The other invocations of a workgroup must wait behind a barrier: those that have ended leave room for workgroups that
+// Counts how many workgroups of a dispatch are co-resident: each arrives at a counter and waits, for a bounded time,
+// until all of `count` have. The first to reach its spin limit closes the counter and notes how many had arrived; no
+// workgroup had left before that. Later ones, which come since others gave up, are not counted. Count and door are one
+// word, as WGSL orders no two.
+// The other invocations of a workgroup must wait at a barrier: those that have ended leave room for workgroups that
 // would not fit beside whole ones (an H200 let 24 of 512 invocations run where 4 fit).
 // Binding of the entry: exchange, whose first words are named here. Const: SPIN_LIMIT (polls).
 const kFault = 0u;      // 1: a wait of persistent_layers was in vain

@@ -1,12 +1,12 @@
-// Attention of one query head by one workgroup, inside persistent_layers, for short contexts. INVOCATIONS_PER_KEY neighbouring
-// invocations are a worker, as in attention_decode_core, but each knows all logits of its keys. The first tile is loaded
-// before q is waited for. Sibling with the same function: persistent_attention_splits.
+// Attention of one query head by one workgroup, inside persistent_layers, for short contexts. INVOCATIONS_PER_KEY
+// neighbouring invocations are a worker, as in attention_decode_core, but each knows all logits of its keys. The first
+// tile is loaded before q is waited for. Sibling with the same function: persistent_attention_splits.
 //!import attention/attention_decode_reduce
 //!import attention/attention_no_gate
 //!import persistent/persistent_heads
 //!import persistent/persistent_send_head
 
-// What attention_decode_reduce asks for: one head, whose sums all invocations of a worker have.
+// These constants are for attention_decode_reduce: one head, whose sums all invocations of a worker have.
 const OWN_HEADS = HEADS;
 const HEAD_PARTS = 1u;
 const SHARE = INVOCATIONS_PER_KEY;
@@ -63,7 +63,7 @@ fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
           keys[u * VECTORS + v] = newest[column];
           tile_values[u * VECTORS + v] = newest[D8 + column];
         }
-        // What lies past the end may be infinite, and zero times that is not zero.
+        // Values past the end may be infinite, and zero times infinity is not zero.
         tile_values[u * VECTORS + v] = eight_if(tile_values[u * VECTORS + v], counts);
         share += dot(q_low[v], low4(keys[u * VECTORS + v])) + dot(q_high[v], high4(keys[u * VECTORS + v]));
       }

@@ -1,4 +1,4 @@
-// Where attention puts a head inside persistent_layers: into `values`, for send_head(). In the place of attention_quad_y,
+// Puts a head of attention, inside persistent_layers, into `values`, for send_head(). In the place of attention_quad_y,
 // with its function.
 //!import persistent/persistent_values
 

@@ -1,6 +1,6 @@
 // Attention inside persistent_layers for long contexts: HEADS query heads of a kv head and a split of the keys by one
-// workgroup (attention_decode_core), then a head's splits reduced by one. All words of a step are sent, also those of splits
-// without keys, since a word that is left would be taken for a later dispatch's when the tags have come round.
+// workgroup (attention_decode_core), then a head's splits reduced by one. All words of a step are sent, also those of
+// splits without keys, since a word that is left would be taken for a later dispatch's when the tags have come round.
 // Sibling with the same function: persistent_attention.
 //!import attention/attention_decode_core
 //!import attention/attention_no_gate

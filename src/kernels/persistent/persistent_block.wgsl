@@ -4,8 +4,8 @@
 
 var<workgroup> block_squares: array<f32, MOST_VALUES>;
 
-// Of the 16 values that neighbouring invocations bring and of what they bring to the sum of squares: word `local % 16` in
-// the first eight of them, in the others nothing. Contains a barrier; `values` must be free, or hold these values.
+// Makes a block of the 16 values of neighbouring invocations, and of their parts of the sum of squares. The first eight
+// invocations get word `local % 16`, the others 0. Contains a barrier; `values` must be free, or hold these values.
 fn word_of_block(local: u32, subgroup_invocation: u32, value: f32, square: f32) -> u32 {
   if (local < MOST_VALUES) {
     values[local] = value;

@@ -1,5 +1,5 @@
-// As persistent_block, for subgroups of 16 invocations or more: a block's values are those of 16 neighbouring invocations.
-// `subgroup_invocation`: of the subgroup.
+// As persistent_block, for subgroups of 16 invocations or more: a block's values are those of 16 neighbouring
+// invocations. `subgroup_invocation`: of the subgroup.
 //!import persistent/persistent_exchange
 //!import persistent/persistent_values
 

@@ -1,12 +1,12 @@
 // Values that workgroups of one dispatch hand to each other. WGSL orders nothing between workgroups, so a counter says
-// nothing about plain stores before it; therefore every word is an atomic that proves itself: 24 bits of value below an
+// nothing about plain stores before it. Therefore every word is an atomic that proves itself: 24 bits of value below an
 // 8-bit tag, which is the number of this dispatch. Each word is written once a dispatch, and a reader loads it again
-// until its tag is the one expected. What an older dispatch left has another tag: all words are written each time.
-// Waiting is bounded: after SPIN_LIMIT polls of an invocation, summed over the dispatch, it goes on with what there is, and
-// the dispatch is marked as failed (kFault). Before a wait for words of the own workgroup stands a barrier, since
-// nothing promises that its invocations make progress while others wait.
-// Blocks of 16 values (common/forms.h) travel in 8 words: the codes, three a word; d; a sum of squares, which not
-// all readers need. Word j of block b is number j * blocks + b, so that neighbours read neighbours.
+// until its tag is the expected one. Words of an older dispatch have another tag: all words are written each time.
+// Waiting is bounded: after SPIN_LIMIT polls of an invocation, summed over the dispatch, it goes on with the words that
+// are there, and the dispatch is marked as failed (kFault). A barrier stands before a wait for words of the own
+// workgroup, since nothing promises that its invocations make progress while others wait.
+// Blocks of 16 values (common/forms.h) travel in 8 words: the codes, three a word; d; a sum of squares, which not all
+// readers need. Word j of block b is number j * blocks + b, so that neighbours read neighbours.
 // Binding of the entry: exchange. Consts: SPIN_LIMIT, IS_LAVAPIPE.
 //!import persistent/persistent_arrive
 
@@ -17,7 +17,7 @@ const kSquaresWord = 7u;
 var<private> tag: u32;
 var<private> spins_left: u32;
 
-// Lavapipe moves plain loads out of a loop that waits, so there nothing is added instead.
+// Lavapipe moves plain loads out of a loop that waits, so there the loop adds zero instead.
 fn look(at: u32) -> u32 {
   if (IS_LAVAPIPE) { return atomicAdd(&exchange[at], 0u); }
   return atomicLoad(&exchange[at]);
@@ -37,10 +37,10 @@ fn idle_4(x: u32) -> u32 { return idle_1(idle_1(idle_1(idle_1(x)))); }
 fn idle_16(x: u32) -> u32 { return idle_4(idle_4(idle_4(idle_4(x)))); }
 fn idle_64(x: u32) -> u32 { return idle_16(idle_16(idle_16(idle_16(x)))); }
 
-// One poll less until the spin limit. Made of what was seen: how often a loop runs that just counts down is known, so a compiler
-// makes several copies of it, and code is what this kernel has too much of.
-// Lavapipe ends whatever loop an invocation is in after 65,535 iterations and additions, without a word. So there a poll
-// takes longer, and `spins_left` counts both and ends well before that: `additions` of a poll.
+// One poll less until the spin limit. It depends on the word that was seen: a compiler knows how often a loop runs that
+// just counts down, and makes several copies, while this kernel has too much code already.
+// Lavapipe silently ends whatever loop an invocation is in after 65,535 iterations and additions. So there a poll takes
+// longer, and `spins_left` counts both and ends well before that: `additions` of a poll.
 fn wait_again(seen: u32, additions: u32) {
   var spent = min(seen >> 24u, 1u);
   if (IS_LAVAPIPE) { spent += additions + select(0u, 1u, idle_64(seen) == 1u); }

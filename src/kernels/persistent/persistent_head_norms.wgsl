@@ -1,6 +1,6 @@
-// Norms of the heads of q and of k before they are rotated (RopeKv::norms in rope/rope.h). A norm's factor is one number a
-// head, which the rotation lets pass: so pairs are multiplied by the weights at once, and by the factor where they are used,
-// behind the barrier that completes the squares and stands there anyway.
+// Norms of the heads of q and of k before they are rotated (RopeKv::norms in rope/rope.h). A norm's factor is one
+// number a head, which commutes with the rotation. So pairs are multiplied by the weights at once, and by the factor at
+// their use, after the barrier that completes the squares and is needed anyway.
 // The pairs' squares, of the query heads and the key, lie in `partial`, which no product has in use during attention.
 // Binding of the entry: vectors. Set before: qk_norms_at. Twin with the same functions: persistent_head_plain.
 //!import persistent/persistent_stage
@@ -21,7 +21,7 @@ fn weigh_pair(h: u32, pair: u32, pair_values: vec2f, weights: vec2f) -> vec2f {
   return pair_values * weights;
 }
 
-// Behind a barrier; each subgroup makes all of them.
+// Called after a barrier; each subgroup makes all factors.
 fn make_head_factors(thread: u32) {
   for (var h = 0u; h <= HEADS; h++) {
     var squares = 0.0;

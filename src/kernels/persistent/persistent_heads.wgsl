@@ -1,11 +1,11 @@
 // The heads that attention inside persistent_layers begins with, from the words that this layer's first product sends:
-// HEADS query heads, rotated and scaled, and the newest key and value, also as the cache has them. Older keys and values
-// come from the cache, which earlier dispatches filled; one workgroup writes the newest there for later ones, and what
-// another loads of that row meanwhile is dropped.
+// HEADS query heads, rotated and scaled, and the newest key and value, also as the cache has them. Older keys and
+// values come from the cache, which earlier dispatches filled. One workgroup writes the newest there for later
+// dispatches; another may load that row meanwhile, and drops it.
 // Norms of heads: persistent_head_plain or persistent_head_norms; windows and rotations: persistent_alike or
 // persistent_sliding.
-// Bindings of the entry: state, angles, cache (keys and values of all layers), exchange. Set before: the layer's places.
-// Barriers in bring_heads(): rotated, then newest.
+// Bindings of the entry: state, angles, cache (keys and values of all layers), exchange. Set before: the layer's
+// places. Barriers in bring_heads(): rotated, then newest.
 //!import attention/attention_cache_f16
 //!import attention/attention_cache_f16_store
 //!import attention/attention_decode_range

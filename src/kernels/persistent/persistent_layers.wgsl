@@ -1,18 +1,19 @@
-// Several dense layers of one row in one dispatch: GROUPS workgroups, which must be co-resident, walk through the stages
+// Several dense layers of one row in one dispatch: GROUPS workgroups, which must be co-resident, walk through the
+// stages
 //   q, k, v | attention | output + residual | gate and up | down + residual
-// of each layer and hand each other what a stage makes (persistent_exchange). No workgroup waits for all others: each
-// waits for the words it reads. Before it waits it asks for the first weights of the stage.
-// The residual stream stays where its rows are made, or, where norms stand behind the branches, every workgroup keeps all
-// of it (persistent_stream, persistent_stream_joined); the input is the residual stream `row`, the output that and the
-// deferred norm of the next reader, in y_q8.
+// of each layer and hand each other the results of a stage (persistent_exchange). No workgroup waits for all others:
+// each waits for the words it reads. Before it waits it begins to load the first weights of the stage.
+// The residual stream stays where its rows are made. If norms stand after the branches, every workgroup keeps the whole
+// stream instead (persistent_stream, persistent_stream_joined). The input is the residual stream `row`, the output that
+// and the deferred norm of the next reader, in y_q8.
 // In probe mode the workgroups are only counted (persistent_arrive).
-// Error: of a step of the dp4a lane, with q, k and v, and branches that a norm stands behind, rounded to 16 significant
-// bits on their way.
-// This is one long kernel, and a multiprocessor has room for little more than 100 KB of code: with loops unrolled by the
-// compiler an H200 took twice as long. Hence one(), units by fours, and one loop for all stages.
-// What some models have and others not is a fragment in the place of another or behind a const.
-// Read next: persistent_stage, persistent_product, persistent_outputs, persistent_stream, persistent_attention. Contract:
-// layers.h.
+// Error: of a step of the dp4a lane, with q, k and v, and branches that a norm follows, rounded to 16 significant bits
+// on their way.
+// This is one long kernel, and a multiprocessor has room for little more than 100 KB of code: with loops unrolled by
+// the compiler an H200 took twice as long. Therefore the kernel has one(), units by fours, and one loop for all stages.
+// A part that only some models have is a fragment in the place of another, or depends on a const.
+// Read next: persistent_stage, persistent_product, persistent_outputs, persistent_stream, persistent_attention.
+// Contract: layers.h.
 //!import common/step_state
 //!import persistent/persistent_stream
 //!import persistent/persistent_product
@@ -41,7 +42,7 @@ const kLayerQuads = 4u * kStageQuads + 2u;
 // layers.cpp: DispatchWords and LayerWords.
 struct Table {
   count: u32,       // of layers
-  first_norm: u32,  // of the first of them, in `vectors`
+  first_norm: u32,  // of the first layer, in `vectors`
   exchange: u32,    // where its words begin
   one: u32,
   layers: array<vec4<u32>, kLayerQuads * MOST_LAYERS>,
@@ -54,7 +55,7 @@ var<workgroup> start: vec4<u32>;
 
 fn layer_words(layer: u32) -> u32 { return table.exchange + layer * EXCHANGE_LAYER; }
 
-// Where a stage's input lies in the exchange, how many blocks it has, and whether it comes of the residual stream.
+// The place of a stage's input in the exchange, its number of blocks, and whether it comes of the residual stream.
 struct Input {
   at: u32,
   blocks: u32,
@@ -71,7 +72,7 @@ fn input_of(layer: u32, number: u32) -> Input {
 
 fn window_of(layer: u32) -> u32 { return table.layers[kLayerQuads * layer + 4u * kStageQuads].z; }
 
-// How a layer's heads are rotated and normalised, and where it finds its parts.
+// Sets the rotation and the norms of a layer's heads, and the places of its parts.
 fn begin_heads(layer: u32) {
   let places = table.layers[kLayerQuads * layer + 4u * kStageQuads];
   let more = table.layers[kLayerQuads * layer + 4u * kStageQuads + 1u];
@@ -89,7 +90,7 @@ struct Place {
   other: vec2<u32>,  // of the matrix in the other format, whose items are those from `split` on
   split: u32,
   gain: u32,         // the norm's weight, in `vectors`
-  branch_gain: u32,  // that of the norm behind the branch before
+  branch_gain: u32,  // that of the norm after the branch before
   bias: u32,         // of the first matrix
 }
 
@@ -100,8 +101,9 @@ fn place_of(layer: u32, number: u32) -> Place {
   return Place(a.xy, a.zw, b.x, b.y, b.z, b.w);
 }
 
-// A layer is walked in steps, attention or a turn of a stage each, by one loop: what stages share is then in the code once.
-const kHeads = 4u;  // behind the numbers of the stages
+// A layer is walked in steps, attention or a turn of a stage each, by one loop, so that the common code of the stages
+// exists once.
+const kHeads = 4u;  // after the numbers of the stages
 
 fn steps_of_layer() -> u32 {
   return turns_of(kQkvStage) + 1u + turns_of(kOutStage) + turns_of(kGateStage) + turns_of(kDownStage);
@@ -124,10 +126,10 @@ fn step_of(index: u32) -> Step {
   return Step(kDown, index - down);
 }
 
-// What a workgroup has of a turn: items of the first matrix and, behind them, of the other one.
+// A workgroup's part of a turn: items of the first matrix and, after them, of the other one.
 struct Share {
   first: u32,  // item of the first matrix
-  own: u32,    // items of it
+  own: u32,    // number of its items
   other_first: u32,
   others: u32,
 }
@@ -170,7 +172,7 @@ fn multiply_taken(stage: Stage, number: u32, place: Place, local: u32, group: u3
   }
 }
 
-// Biases of this invocation's output of a turn, asked for before anything waits: of a gate and of its up, else one.
+// Biases of this invocation's output of a turn, loaded before any wait: of a gate and of its up, else one.
 fn biases_of(local: u32, group: u32, layer: u32, step: Step, place: Place) -> vec2<f32> {
   if (HAS_QKV_BIAS && step.number == kQkv) {
     let second = table.layers[kLayerQuads * layer + 4u * kStageQuads + 1u].z;

@@ -1,7 +1,6 @@
-// What becomes of the sums of q, k and v and of the gated stage once a barrier has completed them: sent to the workgroups
-// that need them. What becomes of the others': persistent_stream. Fewer outputs than invocations are made at a time.
-// Binding of the entry: vectors. Consts: FFN, ACTIVATE, HAS_QKV_BIAS, HAS_OUT_BIAS, HAS_GATE_BIAS,
-// HAS_DOWN_BIAS.
+// Sends the sums of q, k and v and of the gated stage, once a barrier has completed them, to the workgroups that need
+// them. persistent_stream handles the sums of the others. Fewer outputs than invocations are made at a time.
+// Binding of the entry: vectors. Consts: FFN, ACTIVATE, HAS_QKV_BIAS, HAS_OUT_BIAS, HAS_GATE_BIAS, HAS_DOWN_BIAS.
 //!import persistent/persistent_stage
 //!import persistent/persistent_x
 //!import persistent/persistent_block
@@ -9,7 +8,7 @@
 
 const kFfnBlocks = FFN / 16u;
 
-// Of a vector of the residual stream's length the element for this invocation's row. Output and down product are dealt
+// The element for this invocation's row, in a vector of the residual stream's length. Output and down product are dealt
 // alike.
 fn hidden_vector(local: u32, group: u32, turn: u32, first: u32) -> f32 {
   return vectors[first + min(row_of(kOutStage, group, turn, local), HIDDEN - 1u)];
@@ -39,7 +38,7 @@ fn send_blocks(stage: Stage, local: u32, subgroup_invocation: u32, group: u32, t
   }
 }
 
-// Of a gate and of its up.
+// The biases of a gate and of its up.
 fn gate_biases(row: u32, first: u32) -> vec2<f32> {
   let near = first + min(row, FFN - 1u);
   return vec2<f32>(vectors[near], vectors[near + FFN]);

@@ -1,5 +1,5 @@
-// Counts how many workgroups of WORKGROUP invocations and SHARED words of workgroup memory are co-resident on this device.
-// SHARED is at least WORKGROUP; the array is touched, so that the compiler keeps it.
+// Counts how many workgroups of WORKGROUP invocations and SHARED words of workgroup memory are co-resident on this
+// device. SHARED is at least WORKGROUP; the array is touched, so that the compiler keeps it.
 //!import persistent/persistent_arrive
 
 @group(0) @binding(0) var<storage, read_write> exchange: array<atomic<u32>>;

@@ -11,8 +11,8 @@ struct Four {
   d: Words,
 }
 
-// Units come in fours. Which sum unit `k` of the four with number `c` belongs to, and which of its units it is: written so
-// that for constant k and units_each as little as possible is left to compute.
+// Units come in fours. Unit `k` of the four with number `c` belongs to sum sum_index(), and is its unit number
+// unit_index(). They are written so that little is left to compute for constant k and units_each.
 fn sum_index(stage: Stage, c: u32, k: u32) -> u32 {
   if (stage.units_each % 4u == 0u) { return c / (stage.units_each / 4u); }
   if (4u % stage.units_each == 0u) { return c * (4u / stage.units_each) + k / stage.units_each; }
@@ -24,7 +24,7 @@ fn unit_index(stage: Stage, c: u32, k: u32) -> u32 {
   return (4u * c + k) % stage.units_each;
 }
 fn is_even(stage: Stage) -> bool { return stage.units % (THREADS / stage.rows) == 0u; }
-// Whether all fours are whole.
+// True if all fours are whole.
 fn is_whole(stage: Stage) -> bool { return stage.units_each * stage.sums % 4u == 0u; }
 
 fn column_of(stage: Stage, local: u32, c: u32, k: u32) -> u32 {
@@ -70,7 +70,7 @@ fn unit_sum(stage: Stage, local: u32, c: u32, k: u32, loaded: Words) -> f32 {
   return select(0.0, sum, unit < stage.units);
 }
 
-// What is left of a sum behind unit k: nothing, where that was its last, which most of four cannot be.
+// The rest of a sum after unit k: zero after its last unit, which most of four cannot be.
 fn pass_sum(stage: Stage, local: u32, c: u32, k: u32, index: u32, sum: f32) -> f32 {
   if (stage.units_each % 4u == 0u && k < 3u) { return sum; }
   if (unit_index(stage, c, k) + 1u < stage.units_each) { return sum; }

@@ -7,7 +7,7 @@ struct Keys {
   end: u32,
 }
 
-// What common/one_sequence says of rows, of the one that a decode step has.
+// The functions of common/one_sequence, for the one row of a decode step.
 fn row_position(row: u32) -> u32 { return state.pos; }
 fn cache_row(row: u32, kv_head: u32, position: u32) -> u32 { return kv_head * CTX_LEN + position; }
 

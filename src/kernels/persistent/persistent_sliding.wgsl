@@ -1,8 +1,8 @@
-// Layers of which some see fewer keys and rotate by another table: each says how. ATTENTION_FACTOR is 1. Twin with the same
+// Layers that differ: some see fewer keys and rotate by another table. ATTENTION_FACTOR is 1. Twin with the same
 // functions: persistent_alike; persistent_range goes with it.
 
-// The layer is the row of attention, since that is handed on as a value of which compilers know that it is uniform: a
-// barrier stands behind what depends on the window. Heads are counted on from those of the rows before.
+// The layer is passed as attention's row, since compilers know that this value is uniform: a barrier follows code that
+// depends on the window. Heads are counted on from those of the rows before.
 fn row_of_layer(layer: u32) -> u32 { return layer; }
 fn head_of_layer(head: u32) -> u32 { return head % N_HEADS; }
 

@@ -1,7 +1,7 @@
 // Where attention puts a split's part of a head inside persistent_layers: words for the workgroup that reduces it
 // (persistent_attention_splits). In the place of attention_quad_y, with its function. Set before: parts_at.
-// Words of a layer: [SPLITS, N_HEADS, HEAD_DIM] weighted values, then [SPLITS, N_HEADS] pairs (highest logit, sum). Value i
-// of quad q of a head is number i * (HEAD_DIM / 4) + q, so that neighbours write neighbours.
+// Words of a layer: [SPLITS, N_HEADS, HEAD_DIM] weighted values, then [SPLITS, N_HEADS] pairs (highest logit, sum).
+// Value i of quad q of a head is number i * (HEAD_DIM / 4) + q, so that neighbours write neighbours.
 //!import persistent/persistent_exchange
 //!import persistent/persistent_alike
 
@@ -18,7 +18,7 @@ fn put_part(split: u32, head: u32, quad: u32, weighted: vec4f, highest: f32, sum
   }
 }
 
-// What is sent belongs to the highest logit as it arrives, in fewer bits.
+// The values sent are relative to the highest logit as it arrives, in fewer bits.
 fn put_quad(split: u32, head: u32, quad: u32, found: Quad, is_active: bool) {
   if (!is_active) { return; }
   let highest = number_of(value_of(found.highest));

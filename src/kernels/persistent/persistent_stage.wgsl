@@ -1,7 +1,8 @@
-// How a stage (a product of a layer) is dealt. Rows are dealt in items of `rows` (8, 16 or 32), item i to workgroup
-// i % GROUPS, and a workgroup makes `each` of its items at a time (a turn). Of an item an invocation owns one row and every
-// (THREADS / rows)-th unit of 32 columns, `units_each` of them. A gated stage makes two sums a row, the second's rows
-// behind all of the first's. Sums of neighbours in a subgroup are added there; `partial` holds what is left of them.
+// The way in which a stage (a product of a layer) is dealt. Rows are dealt in items of `rows` (8, 16 or 32), item i to
+// workgroup i % GROUPS, and a workgroup makes `each` items at a time (a turn). An invocation owns one row of an item
+// and every (THREADS / rows)-th unit of 32 columns, `units_each` units. A gated stage makes two sums a row; all rows of
+// the first come before those of the second. Sums of neighbours in a subgroup are added there; `partial` holds the
+// rest.
 // Consts: THREADS, SUBGROUP, GROUPS, PARTIALS, and those of the stages.
 struct Stage {
   rows: u32,
@@ -24,7 +25,7 @@ const kOutStage = Stage(OUT_ROWS, OUT_ITEMS, N_HEADS * HEAD_DIM / 32u, OUT_UNITS
 const kGateStage = Stage(GATE_ROWS, GATE_ITEMS, kHiddenUnits, GATE_UNITS_EACH, 2u, GATE_EACH);
 const kDownStage = Stage(OUT_ROWS, OUT_ITEMS, FFN / 32u, DOWN_UNITS_EACH, 1u, OUT_EACH);
 
-// How many items below `end` a workgroup has, and how many in a turn.
+// The numbers of a workgroup's items below `end`, and of its items in a turn.
 fn items_before(end: u32, group: u32) -> u32 { return (end + GROUPS - 1u - group) / GROUPS; }
 fn items_of(stage: Stage, group: u32, turn: u32) -> u32 {
   let own = items_before(stage.items, group);

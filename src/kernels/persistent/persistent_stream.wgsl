@@ -1,6 +1,6 @@
-// The residual stream inside persistent_layers, of which a row stays in the workgroup that makes it, from the first layer
-// to the last: output and down product are dealt alike. What the next product reads of it is sent as 8-bit blocks, with
-// the norm begun (DeferredNorm in common/forms.h). Twin: persistent_stream_joined.
+// The residual stream inside persistent_layers. A row stays in the workgroup that makes it, from the first layer to the
+// last: output and down product are dealt alike. The input of the next product is sent as 8-bit blocks, with the norm
+// begun (DeferredNorm in common/forms.h). Twin: persistent_stream_joined.
 // Bindings of the entry: vectors, row, y_q8. Consts: OWN_ROWS, Q8_PLANE1, H_SUMS.
 //!import persistent/persistent_outputs
 //!import common/q8_block
@@ -73,7 +73,7 @@ fn put_hidden(local: u32, subgroup_invocation: u32, group: u32, turn: u32, gains
   send_blocks(stage, local, subgroup_invocation, group, turn, stream * gains.next, stream * stream, words, kHiddenBlocks, kBlockWords);
 }
 
-// The residual stream and the deferred norm behind the last layer, for other dispatches: once, so nothing here is quick.
+// The residual stream and the deferred norm after the last layer, for other dispatches: once, so nothing here is quick.
 fn end_stream(local: u32, group: u32) {
   let norm_weight = place_of(table.count - 1u, kDown).gain;
   let stage = kDownStage;

@@ -1,8 +1,8 @@
-// The residual stream inside persistent_layers where norms stand behind the branches (AddRmsNorm in
-// common/forms.h): a branch's sum of squares needs all of its rows before any of them may join the residual. The
-// rows are sent as they are, and each workgroup, which reads them all anyway, keeps the whole residual stream, adds up the
-// squares, joins and quantises what its next product reads: all from the same words in the same order, so that every
-// workgroup has the same bits, and no second exchange is waited for. Twin: persistent_stream.
+// The residual stream inside persistent_layers if norms stand after the branches (AddRmsNorm in common/forms.h): a
+// branch's sum of squares needs all its rows before one may join the residual. The rows are sent before the norm, and
+// each workgroup, which reads them all anyway, keeps the whole residual stream, adds up the squares, and joins and
+// quantises the input of its next product. All do this from the same words in the same order, so that every workgroup
+// has the same bits and no second exchange is needed. Twin: persistent_stream.
 // An invocation has the same quads of four rows from the first layer to the last: number local + e * THREADS; four
 // neighbours have a block. Row i of a branch is word i % 4 * kQuads + i / 4, so that neighbours read neighbours.
 // Bindings of the entry: vectors, row, y_q8. Consts: Q8_PLANE1, H_SUMS. SUBGROUP is 4 or more.
@@ -16,7 +16,7 @@ const kQuadsEach = (kQuads + THREADS - 1u) / THREADS;
 var<workgroup> residual: array<vec4<f32>, kQuads>;
 var<workgroup> branch_parts: array<f32, kNormParts>;
 
-// Weights of the norm behind the branch and of the one that follows, for the invocation's quads.
+// Weights of the norm after the branch and of the one that follows, for the invocation's quads.
 struct Gains {
   branch: array<vec4<f32>, kQuadsEach>,
   next: array<vec4<f32>, kQuadsEach>,
@@ -87,7 +87,7 @@ fn branch_factor() -> f32 {
   return inverseSqrt(sum / f32(HIDDEN) + NORM_EPS);
 }
 
-// x += norm(branch), and what the next product reads of it. Without a branch of x alone: a dispatch's first product.
+// x += norm(branch), and the input of the next product. Without a branch only the input: a dispatch's first product.
 fn join_x(local: u32, at: u32, has_branch: bool, gains: Gains) {
   workgroupBarrier();
   var held = gains;
@@ -142,7 +142,7 @@ fn put_hidden(local: u32, subgroup_invocation: u32, group: u32, turn: u32, gains
   }
 }
 
-// The residual stream and the deferred norm behind the last layer, for other dispatches: once, so nothing here is quick.
+// The residual stream and the deferred norm after the last layer, for other dispatches: once, so nothing here is quick.
 // Sixteen invocations have a block.
 fn end_stream(local: u32, group: u32) {
   let last = table.count - 1u;

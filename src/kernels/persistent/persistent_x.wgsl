@@ -1,5 +1,5 @@
-// The input of a product in workgroup memory, as 8-bit blocks from words that other workgroups send. An invocation brings
-// a block. norm_factor() is what the sums of a product are multiplied with that reads a deferred norm.
+// The input of a product in workgroup memory, as 8-bit blocks from words that other workgroups send. An invocation
+// brings a block. norm_factor() is the factor of a product's sums if it reads a deferred norm.
 // Consts: THREADS, SUBGROUP (invocations that surely share a subgroup), HIDDEN, MOST_BLOCKS, NORM_EPS.
 // Barriers: before, since the words may be this workgroup's own; after, when x is complete.
 //!import persistent/persistent_exchange

@@ -1,4 +1,4 @@
-// How many workgroups are co-resident on a device, measured: WebGPU promises nothing about it. Each workgroup of a large
+// Measures how many workgroups are co-resident on a device: WebGPU promises nothing about it. Each workgroup of a large
 // dispatch arrives at a counter and waits for the others, for a bounded time.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace doppler::kernels {
 
-// Workgroups of persistent_threads() invocations and of all the workgroup memory there is that were co-resident: as many as
-// persistent_layers may have as far as these two go. It also takes registers, which no kernel but itself can tell:
-// counting with it (kExchangeModeProbe) may give less. At least 1.
+// The number of co-resident workgroups of persistent_threads() invocations and of all available workgroup memory:
+// persistent_layers may have as many as far as these two go. It also takes registers, which no kernel but itself can
+// tell: counting with it (kExchangeModeProbe) may give less. At least 1.
 Task<Result<uint32_t>> count_co_resident(gpu::Device& device);
 
-// What a device that runs nothing (gpu/recording_device.h) has to answer, so that count_co_resident() and the kernel's own
+// The answers of a device that runs nothing (gpu/recording_device.h), so that count_co_resident() and the kernel's own
 // counting (model/plan_runner_persistent.cpp) both say `groups`.
 std::vector<gpu::KnownWord> words_of_co_resident_groups(uint32_t groups);
 

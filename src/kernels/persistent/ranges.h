@@ -1,6 +1,6 @@
-// Which layers a dispatch of persistent_layers.wgsl can reach: consecutive ones whose weights, vectors (norms and
-// biases), rope tables and caches lie in one buffer each, no further apart than a binding may be long. A model that needs several dispatches hands the residual stream
-// from one to the next.
+// The layers that a dispatch of persistent_layers.wgsl can reach: consecutive ones whose weights, vectors (norms and
+// biases), rope tables and caches lie in one buffer each, no further apart than a binding may be long. A model that
+// needs several dispatches hands the residual stream from one to the next.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace doppler::kernels {
 struct BufferRange {
   TensorView view;
 
-  // False, and unchanged, where `added` is in another buffer or too far away.
+  // False, and unchanged, if `added` is in another buffer or too far away.
   bool add(TensorView added, uint64_t most_bytes);
   // Where `of` begins, in elements of so many bytes.
   uint32_t place(TensorView of, uint32_t bytes) const {

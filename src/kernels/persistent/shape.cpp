@@ -15,13 +15,13 @@ std::string has(const PersistentParts& parts) {
   add(parts.gate_up_bias, "a bias of gate and up");
   add(parts.down_bias, "a bias of down");
   add(parts.qk_norms, "norms of q and k");
-  add(parts.post_norms, "norms behind its branches");
+  add(parts.post_norms, "norms after its branches");
   return "has " + (list.empty() ? "nothing optional" : list);
 }
 
 Result<PersistentParts> parts_of(const PersistentLayer& layer, size_t i) {
   if (layer.post_attention_norm.valid() != layer.post_ffn_norm.valid()) {
-    return fail(ErrorKind::kUnsupported, "layer %zu has a norm behind one of its branches only", i);
+    return fail(ErrorKind::kUnsupported, "layer %zu has a norm after only one of its branches", i);
   }
   if (!layer.qkv_bias.empty() && layer.qkv_bias.size() != layer.qkv.size()) {
     return fail(ErrorKind::kUnsupported, "q, k and v of layer %zu are %zu weights with %zu biases", i,

@@ -1,5 +1,5 @@
-// What the layers of persistent_layers.wgsl have in common: formats, parts and what is optional. Layers that differ in it
-// are refused by name.
+// The common properties of the layers of persistent_layers.wgsl: formats, parts and options. Layers that differ are
+// refused by name.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace doppler::kernels {
 
-// What every layer has or none.
+// The parts that every layer has or none.
 struct PersistentParts {
   bool qkv_bias = false, out_bias = false, gate_up_bias = false, down_bias = false;
   bool qk_norms = false, post_norms = false;

@@ -76,7 +76,7 @@ PersistentStages persistent_stages(const PersistentLayers& op, const PersistentS
   const uint32_t first_rows = shape.has_two_parts ? shape.first_rows : shape.qkv_rows;
   const uint32_t qkv = deal.best_rows({8, 16, 32}, {first_rows, second_rows}, {hidden_units});
   s.qkv = deal.stage(qkv, shape.qkv_rows, op.hidden_dim, 1);
-  // Rows that are sent as they are need no whole blocks.
+  // Rows whose norm comes later need no whole blocks.
   const std::initializer_list<uint32_t> blocks = {16, 32}, any = {8, 16, 32};
   const uint32_t out =
       deal.best_rows(shape.parts.post_norms ? any : blocks, {op.hidden_dim}, {q / kUnit, op.ffn_dim / kUnit});
@@ -165,7 +165,7 @@ PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& ca
 
 namespace {
 
-// Of layers with norms behind their branches, whose rows are sent as they are, or without.
+// For layers with norms after their branches, whose rows are sent before the norm, or without.
 ExchangeLayout places_of(const PersistentLayers& op, const PersistentHeads& heads, bool has_post_norms) {
   const CacheView& cache = op.layers.front().cache;
   const uint32_t hidden = has_post_norms ? op.hidden_dim : op.hidden_dim / kQ8Block * kBlockWords;
@@ -207,7 +207,7 @@ ExchangeLayout exchange_layout(const PersistentLayers& op, const gpu::Caps& caps
 }
 
 uint64_t exchange_bytes(const PersistentLayers& op, const gpu::Caps& caps) {
-  // With norms behind the branches it is longest.
+  // It is longest with norms after the branches.
   const ExchangeLayout last = layout_of(with_keys(op, 0), true, caps);
   return 4 * (last.first + uint64_t{last.words} * op.layers.size());
 }

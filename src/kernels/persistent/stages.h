@@ -1,6 +1,6 @@
-// How the work of a layer is dealt to the workgroups of persistent_layers.wgsl: products by the numbers of its Stage, chosen
-// so that the busiest invocation loads as few units of weights as possible, heads and splits of the keys; and where what
-// they hand each other lies in the exchange.
+// Deals the work of a layer to the workgroups of persistent_layers.wgsl: products by the numbers of its Stage, chosen
+// so that the busiest invocation loads as few units of weights as possible, heads and splits of the keys. Also the
+// places in the exchange of the values that they hand each other.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ std::vector<gpu::WgslConst> stage_consts(const PersistentStages& stages);
 // The attention of each layer, as far as its shape goes.
 Attention attention_of(const PersistentLayers& op);
 
-// Attention of a dispatch: a head a workgroup where contexts are short, else `splits` of the keys for each of n_kv_heads *
+// Attention of a dispatch: a head a workgroup in short contexts, else `splits` of the keys for each of n_kv_heads *
 // head_chunks groups of heads.
 struct PersistentHeads {
   DecodeSizes sizes;
@@ -41,8 +41,8 @@ struct PersistentHeads {
 };
 PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& caps);
 
-// Places in the exchange of a layer, in words: q k v at 0, then these. Dispatches for short and for long contexts have a
-// part of the exchange and counters each, so that every word is written whenever its counter moves on.
+// Places in the exchange of a layer, in words: q k v at 0, then these. Dispatches for short and for long contexts have
+// a part of the exchange and counters each, so that every word is written whenever its counter moves on.
 struct ExchangeLayout {
   uint32_t y = 0, out = 0, gate = 0, down = 0, parts = 0, words = 0;
   uint32_t counters = 0, first = 0;  // where those of this kind of dispatch are, and its layer 0

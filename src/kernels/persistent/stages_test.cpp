@@ -1,4 +1,4 @@
-// How the layers of real shapes are dealt to the workgroups of a large GPU, one of 512 invocations a compute unit.
+// Tests how layers of real shapes are dealt to the workgroups of a large GPU, one of 512 invocations a compute unit.
 #include "kernels/persistent/stages.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(PersistentStages, ShareTheWorkEvenly) {
   }
 }
 
-// Gemma 3 4B: rows that are sent as they are need no whole blocks of 16 in one workgroup.
+// Gemma 3 4B: rows that are sent before their norm need no whole blocks of 16 in one workgroup.
 TEST(PersistentStages, DealEightRowsWhereNormsStandBehindTheBranches) {
   EXPECT_EQ(stages(2560, 10240, 8, 4, 256).out.rows, 32u);
   EXPECT_EQ(stages(2560, 10240, 8, 4, 256, true).out.rows, 8u);

@@ -10,7 +10,7 @@
 namespace doppler::kernels {
 namespace {
 
-// What persistent_layers.wgsl reads of its dispatch, of a stage, and of a layer, in their order.
+// The words that persistent_layers.wgsl reads about its dispatch, a stage, and a layer, in their order.
 struct DispatchWords {
   uint32_t layers = 0, first_norm = 0, exchange = 0, one = 1;
 };
@@ -34,7 +34,7 @@ void put_place(const BufferRange& range, const Weight& weight, uint32_t (&place)
   place[1] = range.place(view.sub(layout.plane1_offset, 0), 4);
 }
 
-// A stage of `first`, or from item `split` on of `second`, where that has the other format.
+// A stage of `first`, or from item `split` on of `second`, if that has the other format.
 StageWords stage_words(const BufferRange& weights, const Weight& first, const Weight& second,
                        uint32_t split) {
   StageWords words{.split = split};
@@ -43,7 +43,7 @@ StageWords stage_words(const BufferRange& weights, const Weight& first, const We
   return words;
 }
 
-// 0 for a vector that is not there, which nobody reads.
+// 0 for an absent vector, which the kernel does not read.
 uint32_t vector_place(const LayerRange& range, TensorView view) {
   return view.valid() ? range.vectors.place(view, 4) : 0;
 }
@@ -60,7 +60,7 @@ void put_biases(const LayerRange& range, const PersistentLayer& layer, LayerWord
   words.down.bias = vector_place(range, layer.down_bias);
 }
 
-// `before`: what the layer's input is normalised by, and the norm behind the branch that makes it, if there is one.
+// `before`: the norm of the layer's input, and the norm after the branch that makes it, if there is one.
 struct NormsBefore {
   TensorView gain, branch_gain;
 };
@@ -71,7 +71,7 @@ void put_norms(const LayerRange& range, const PersistentLayer& layer, const Norm
   words.down.gain = vector_place(range, layer.next_norm);
   words.qk_norms = vector_place(range, layer.qk_norms);
   if (!layer.post_attention_norm.valid()) return;
-  // Norms behind the branches are made by who reads them; the last of a dispatch by end_stream().
+  // The readers make the norms after branches; end_stream() makes the last one of a dispatch.
   words.down.branch_gain = vector_place(range, layer.post_ffn_norm);
   words.gate.gain = vector_place(range, layer.ffn_norm);
   words.gate.branch_gain = vector_place(range, layer.post_attention_norm);

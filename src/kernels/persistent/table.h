@@ -10,7 +10,7 @@
 
 namespace doppler::kernels {
 
-// Layers that the tables of these dispatches have room for.
+// The number of layers that the dispatches' tables have room for.
 uint32_t table_rows(std::span<const LayerRange> ranges);
 // The words of one dispatch, for so many rows.
 std::vector<uint8_t> layer_table(const PersistentLayers& op, const PersistentShape& shape,

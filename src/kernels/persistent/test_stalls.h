@@ -1,4 +1,4 @@
-// How often dispatches of the persistent kernel stall in a test program, and how often they may.
+// Counts how often dispatches of the persistent kernel stall in a test program, and limits it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,14 +11,15 @@
 
 namespace doppler::kernels::testing {
 
-// A dispatch whose workgroups wait in vain has stalled. On a CPU the workgroups may be put aside for longer than its driver
-// lets a loop wait: then again, which is no error of the kernel. Of a GPU's at most one in a hundred may.
+// A dispatch whose workgroups wait in vain has stalled. On a CPU the workgroups may be put aside for longer than its
+// driver lets a loop wait: the test then tries again, since this is no error of the kernel. On a GPU at most one in a
+// hundred may stall.
 inline constexpr uint32_t kGpuTries = 3;
 inline constexpr double kMostGpuStalls = 0.01;
-inline constexpr uint32_t kCpuTries = 400;  // chosen, not measured; so is the next
+inline constexpr uint32_t kCpuTries = 400;  // chosen, not measured; the next one too
 inline constexpr double kMostCpuStalls = 0.9;
 
-// Of all tests of this program: told, and judged, at its end.
+// Counts for all tests of this program; reported and judged at its end.
 class Stalls final : public ::testing::Environment {
  public:
   void note(bool stalled) {

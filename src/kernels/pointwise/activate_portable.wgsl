@@ -1,9 +1,10 @@
-// y = activation(x), chosen by ACTIVATE: those of common/activate, and 4, tanh. One workgroup makes WORKGROUP consecutive values
-// of one row (y of the grid), one invocation one of them. Nothing is shared. Error: relative L2 below 1e-6.
+// y = activation(x), chosen by ACTIVATE: those of common/activate, and 4, tanh. One workgroup makes WORKGROUP
+// consecutive values of one row (y of the grid), one invocation one value. Nothing is shared. Error: relative L2 below
+// 1e-6.
 //!import common/activate
 @group(0) @binding(0) var<storage, read_write> x: array<f32>;
 
-// tanh from exp alone: WGSL's own may be as coarse as 2^-11. Beyond 15 it is 1 in f32.
+// tanh that needs only exp: WGSL's own may be as coarse as 2^-11. Beyond 15 it is 1 in f32.
 fn tanh_of(value: f32) -> f32 {
   let e = exp(2.0 * clamp(value, -15.0, 15.0));
   let near = value * (1.0 - value * value * (1.0 / 3.0 - value * value * (2.0 / 15.0 - value * value * (17.0 / 315.0))));

@@ -1,5 +1,5 @@
-// Rows of x beside rows of y. One workgroup makes WORKGROUP consecutive values of one row (y of the grid), one invocation one
-// of them. Nothing is shared. Exact.
+// Rows of x beside rows of y. One workgroup makes WORKGROUP consecutive values of one row (y of the grid), one
+// invocation one value. Nothing is shared. Exact.
 @group(0) @binding(0) var<storage, read> x: array<f32>; // rows of X_STRIDE
 @group(0) @binding(1) var<storage, read> y: array<f32>; // rows of Y_STRIDE
 @group(0) @binding(2) var<storage, read_write> out: array<f32>; // [rows, N]

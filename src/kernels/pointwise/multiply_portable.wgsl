@@ -1,5 +1,5 @@
-// y = activation(x) * u. One workgroup makes WORKGROUP consecutive values of one row (y of the grid), one invocation one of
-// them. Nothing is shared. Error: relative L2 below 1e-6.
+// y = activation(x) * u. One workgroup makes WORKGROUP consecutive values of one row (y of the grid), one invocation
+// one value. Nothing is shared. Error: relative L2 below 1e-6.
 //!import common/activate
 @group(0) @binding(0) var<storage, read> x: array<f32>; // rows of X_STRIDE
 @group(0) @binding(1) var<storage, read> u: array<f32>; // rows of U_STRIDE

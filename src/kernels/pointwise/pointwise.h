@@ -6,8 +6,8 @@
 
 namespace doppler::kernels {
 
-// In place: x = factor * x, then softcap * tanh(x / softcap) where softcap is not 0. Error: relative 1e-7, of a softcap absolute
-// 2e-7 of it.
+// In place: x = factor * x, then softcap * tanh(x / softcap) if softcap is not 0. Error: relative 1e-7; with a softcap
+// absolute, 2e-7 times softcap.
 struct Scale {
   TensorView x;  // f32 [rows, n]
   uint32_t n = 0;
@@ -16,7 +16,8 @@ struct Scale {
 };
 Result<void> record(Context& ctx, const Scale& op);
 
-// In place: x = p x^2 + b x where x > 0, else (expm1(min(x, e)) - x) n + b x (Huang and Schlag 2024). Error: relative L2 < 1e-6.
+// In place: x = p x^2 + b x where x > 0, else (expm1(min(x, e)) - x) n + b x (Huang and Schlag 2024). Error: relative
+// L2 < 1e-6.
 struct Xielu {
   TensorView x;        // f32 [rows, n]
   TensorView numbers;  // f32 [4]: p, n, b, e

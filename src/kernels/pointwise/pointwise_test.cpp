@@ -1,4 +1,5 @@
-// scale, xielu, activate, multiply, concat and sparsify against double precision; rows behind the last stay as they were.
+// Tests scale, xielu, activate, multiply, concat and sparsify against double precision. Rows after the last must not
+// change.
 #include <cmath>
 
 #include "kernels/pointwise/variants.h"

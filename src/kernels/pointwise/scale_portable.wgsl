@@ -1,8 +1,8 @@
-// x = FACTOR * x, then SOFTCAP * tanh(x / SOFTCAP) unless SOFTCAP is 0. One workgroup makes WORKGROUP consecutive values of
-// one row (y of the grid), one invocation one of them. Nothing is shared. Error: pointwise.h.
+// x = FACTOR * x, then SOFTCAP * tanh(x / SOFTCAP) unless SOFTCAP is 0. One workgroup makes WORKGROUP consecutive
+// values of one row (y of the grid), one invocation one value. Nothing is shared. Error: pointwise.h.
 @group(0) @binding(0) var<storage, read_write> x: array<f32>;
 
-// tanh from exp alone: WGSL's own may be as coarse as 2^-11. Beyond 15 it is 1 in f32.
+// tanh that needs only exp: WGSL's own may be as coarse as 2^-11. Beyond 15 it is 1 in f32.
 fn softcapped(value: f32) -> f32 {
   let e = exp(2.0 * clamp(value / SOFTCAP, -15.0, 15.0));
   return SOFTCAP * ((e - 1.0) / (e + 1.0));

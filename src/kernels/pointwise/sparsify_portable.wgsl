@@ -1,6 +1,6 @@
-// x = max(x - (mean + DEVIATIONS * standard deviation), 0) of each row, where it lies. One workgroup makes one row (x of the
+// x = max(x - (mean + DEVIATIONS * standard deviation), 0) of each row, in place. One workgroup makes one row (x of the
 // grid), an invocation every WORKGROUP-th value. Shared: the partial sums (common/row_sum_portable, with its barriers).
-// Barrier: nobody reads the first sum's parts any more. Error: relative L2 below 1e-5.
+// Barrier: all invocations have read the first sum's parts. Error: relative L2 below 1e-5.
 //!import common/row_sum_portable
 @group(0) @binding(0) var<storage, read_write> x: array<f32>;
 

@@ -1,5 +1,5 @@
-// xIELU of each value, by the four numbers p, n, b, e. One workgroup makes WORKGROUP consecutive values of one row (y of the
-// grid), one invocation one of them. Nothing is shared. Error: relative L2 below 1e-6.
+// xIELU of each value, by the four numbers p, n, b, e. One workgroup makes WORKGROUP consecutive values of one row (y
+// of the grid), one invocation one value. Nothing is shared. Error: relative L2 below 1e-6.
 @group(0) @binding(0) var<storage, read_write> x: array<f32>;
 @group(0) @binding(1) var<storage, read> numbers: vec4f;
 

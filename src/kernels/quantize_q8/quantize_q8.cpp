@@ -27,7 +27,7 @@ Result<void> record(Context& ctx, const QuantizeQ8& op) {
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("K", op.k),
                    u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.k) / 4)};
   launch.bindings = {op.x, op.q8};
-  // One row is one row in a plan of more, too: behind the last row's selection.
+  // After the selection of the last row there is one row, also in a plan of more rows.
   launch.grid = {.x = (op.k / 4 + workgroup - 1) / workgroup,
                  .rows_axis = 1,
                  .rows_per_group = ctx.max_rows == 1 ? 0u : 1u};

@@ -1,5 +1,5 @@
-// x [rows, k] f32 -> 8-bit blocks of 16 (common/forms.h), where the producer of x did not write them itself.
-// Map: a workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), an invocation four of them.
+// x [rows, k] f32 -> 8-bit blocks of 16 (common/forms.h), if the producer of x did not write them itself.
+// Map: a workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), an invocation makes four.
 // Shared: the maxima and sums of the blocks (common/q8_store, with its barriers).
 // Error: q is x * (127 / max|x|) rounded to nearest even.
 //!import common/q8_store

@@ -1,4 +1,5 @@
-// Checks and records causal_conv: one dispatch where each run is one row, else one for the outputs and one for the states.
+// Checks and records causal_conv: one dispatch where each run is one row, else one for the outputs and one for the
+// states.
 #include "kernels/recurrent/causal_conv.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// Causal depthwise convolution over the rows of each sequence, as Mamba, gated delta nets and LFM2 have before or in place
-// of a recurrence:
+// Causal depthwise convolution over the rows of each sequence, as Mamba, gated delta nets and LFM2 have before or in
+// place of a recurrence:
 //   y[p, c] = activation(bias[c] + sum over j of weight[c, j] * u[p - kernel + 1 + j, c])
-// where u before position 0 is zero. The last kernel - 1 inputs of each sequence are its state, which the kernel moves on.
-// Gated (LFM2): x holds B, C and v beside one another, u = B * v, and y is multiplied by C.
+// where u before position 0 is zero. The last kernel - 1 inputs of each sequence are its state, which the kernel moves
+// on. Gated (LFM2): x holds B, C and v beside one another, u = B * v, and y is multiplied by C.
 #pragma once
 
 #include "base/activation_fn.h"

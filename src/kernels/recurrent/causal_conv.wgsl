@@ -1,6 +1,6 @@
 // Causal depthwise convolution. One workgroup makes WORKGROUP * 4 consecutive channels of one row (y of the grid), one
-// invocation four of them. With IS_SINGLE each run is one row, and the invocation moves the state of its channels on;
-// otherwise causal_conv_state does, in a dispatch behind this one. Shared: the q8 blocks (common/q8_store, with its
+// invocation makes four. With IS_SINGLE each run is one row, and the invocation moves the state of its channels on;
+// otherwise causal_conv_state does, in a dispatch after this one. Shared: the q8 blocks (common/q8_store, with its
 // barriers). Error: relative L2 < 1e-6.
 //!import recurrent/runs_one
 //!import common/q8_store

@@ -1,4 +1,4 @@
-// What both causal_conv kernels share: the inputs of a channel, from this step's rows and from the state, which holds
+// Shared by both causal_conv kernels: the inputs of a channel, from this step's rows and from the state, which holds
 // the KERNEL - 1 inputs before the next position, oldest first. The kernel declares x and kept.
 const kKept = KERNEL - 1u;
 

@@ -1,5 +1,5 @@
-// One output of a causal convolution. With IS_SINGLE each run is one row, and the state of the channel moves on too. The kernel
-// declares weight [CHANNELS, KERNEL], then the biases, besides what causal_conv_input asks for.
+// One output of a causal convolution. With IS_SINGLE each run is one row, and the state of the channel moves on too.
+// The kernel declares weight [CHANNELS, KERNEL], then the biases, besides what causal_conv_input asks for.
 //!import common/activate
 //!import recurrent/causal_conv_input
 fn output_at(run: Run, row: u32, channel: u32) -> f32 {

@@ -1,4 +1,4 @@
-// The state of a causal convolution behind a step: the last KERNEL - 1 inputs of each run. One invocation moves one
+// The state of a causal convolution after a step: the last KERNEL - 1 inputs of each run. One invocation moves one
 // channel of one run (y of the grid) on. Exact.
 //!import recurrent/runs_one
 //!import recurrent/causal_conv_input
@@ -13,7 +13,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   if (channel >= CHANNELS || run.rows == 0u || !run.advances) {
     return;
   }
-  for (var i = 0u; i < kKept; i++) { // ascending: what is read lies behind what is written
+  // ascending: it reads after the place that it writes
+  for (var i = 0u; i < kKept; i++) {
     kept[kept_at(run.slot, i, channel)] = earlier_input(run, run.rows - 1u, kKept - 1u - i, channel);
   }
 }

@@ -74,7 +74,8 @@ TEST_P(CausalConvTest, AnyStepsGiveWhatOnePassGives) {
   });
 }
 
-// Decode steps are replayed with the rows of the first one: where sequences have stopped since, the last ones are nobody's.
+// Decode steps are replayed with the rows of the first one: if sequences have stopped since, the last rows belong to
+// none.
 TEST(CausalConv, ARowPastTheLastMovesNoState) {
   constexpr uint32_t kN = 8, kKernel = 3;
   TablesImage image({.sequences = 2, .rows = 4, .blocks = 2, .block_len = 16});

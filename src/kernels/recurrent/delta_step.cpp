@@ -22,7 +22,8 @@ constexpr Variant<DeltaStep> kRows[] = {{"delta_step.portable"}};
 struct Shape {
   uint32_t quads = 0, splits = 0, keys = 0, heads_of_key = 0, rows = 1;
   uint32_t workgroup() const { return quads * splits; }
-  // Of workgroup memory: two vectors an invocation, two words for 8 bits; inputs, what joins, outputs, lengths.
+  // Bytes of workgroup memory: two vectors an invocation, two words for 8 bits, inputs, additions to the state,
+  // outputs, lengths.
   uint64_t bytes() const {
     return 40ull * workgroup() + 4ull * rows * (2 * keys + heads_of_key * quads * 4) + 32ull * quads +
            16ull * splits + 4;
@@ -90,7 +91,7 @@ std::string refuse_delta_step(const Context& ctx, const DeltaStep& op) {
     return "it is no convolution with an activation before the gated delta rule";
   }
   if (op.norm.group != scan.value_dim || !op.norm.shares_weight || op.norm.gate_first) {
-    return "the norm is not one of heads, gated behind it";
+    return "the norm is not one of heads with a gate after it";
   }
   if (op.norm.gates != scan.gates || op.norm.gates_stride != scan.gates_stride) {
     return "the gates do not lie beside one another";

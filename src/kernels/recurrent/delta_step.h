@@ -1,8 +1,8 @@
 // A gated delta layer of one row a sequence, between its products: causal_conv, scan and gated_norm in one dispatch. A
 // workgroup makes all value heads of one key head, so that no other reads a state that it moves on.
-// Of a drafting step (Context::drafts) two rows of one sequence, one after the other: the state behind row r, of the
-// convolution and of the heads, goes to slot r, so that the next step may begin behind either. A row past the step's last
-// one is not there: neither its outputs nor its states are written.
+// A drafting step (Context::drafts) has two rows of one sequence, one after the other. The state after row r, of the
+// convolution and of the heads, goes to slot r, so that the next step may begin after either row. A row past the step's
+// last one is absent: neither its outputs nor its states are written.
 // Error bound: as scan and gated_norm, relative L2 < 1e-5.
 #pragma once
 
@@ -14,8 +14,9 @@
 
 namespace doppler::kernels {
 
-// conv: without bias and gate, its y is not asked. scan: of the gated delta rule, its x and y are not asked. norm: of heads
-// (group = value_dim) that share a weight, behind the norm gated, its x is not asked; y in f32 and 8 bits, not asked by refuse_delta_step().
+// conv: without bias and gate; its y is not used. scan: of the gated delta rule; its x and y are not used. norm: of
+// heads (group = value_dim) that share a weight, with the gate after the norm; its x is not used. Its y is in f32 and 8
+// bits; refuse_delta_step() does not read it.
 struct DeltaStep {
   CausalConv conv;
   Scan scan;

@@ -1,9 +1,9 @@
-// Convolution, gated delta rule and gated norm of one row of each run (causal_conv.h, scan.h, gated_norm.h), or of the up to
-// ROWS rows of the one run of a drafting step, with the state in registers in between.
-// One workgroup makes the value heads of one key head (x of the grid) of one run (y), one after another: it alone reads and
-// writes the states of its channels and heads. An invocation has four columns of a head's state and one of SPLITS parts of
-// the keys. Shared: queries, keys and values behind the convolution; partial products of state and key, state and query;
-// what joins the state; outputs before the norm. Error: relative L2 < 1e-5.
+// Convolution, gated delta rule and gated norm of one row of each run (causal_conv.h, scan.h, gated_norm.h), or of the
+// up to ROWS rows of the one run of a drafting step, with the state in registers in between.
+// One workgroup makes the value heads of one key head (x of the grid) of one run (y), one after another: only it reads
+// and writes the states of its channels and heads. An invocation has four columns of a head's state and one of SPLITS
+// parts of the keys. Shared: queries, keys and values after the convolution, partial products of state and key and of
+// state and query, additions to the state, and outputs before the norm. Error: relative L2 < 1e-5.
 //!import recurrent/runs_one
 //!import recurrent/causal_conv_output
 //!import recurrent/scan_step
@@ -37,7 +37,7 @@ fn head_of(key_head: u32, i: u32) -> u32 {
   return select(key_head * kHeadsOfKey + i, i * KEY_HEADS + key_head, IS_TILED);
 }
 
-// The channel of an input; CHANNELS: a zero behind the last key.
+// The channel of an input; CHANNELS: a zero after the last key.
 fn channel_of(key_head: u32, i: u32) -> u32 {
   if (i >= 2u * kKeys) {
     let value = i - 2u * kKeys;
@@ -57,8 +57,8 @@ fn rows_of(run: Run) -> u32 {
   return min(run.rows, ROWS);
 }
 
-// A channel behind the convolution, and what it keeps behind each row: all that is read, slot 0's too, before any of it is
-// written. Sums in the order of output_at.
+// A channel after the convolution, and its kept inputs after each row. All loads, slot 0's too, come before the first
+// store. Sums in the order of output_at.
 fn make_input_rows(run: Run, rows: u32, channel: u32, i: u32) {
   var window: array<f32, kKept + ROWS>; // earlier inputs, then the rows'
   for (var back = kKept; back > 0u; back--) {
@@ -103,7 +103,7 @@ fn make_inputs(run: Run, rows: u32, key_head: u32, t: u32) {
   }
 }
 
-// What joins four columns of the state, and what they answer: from the sums of all parts.
+// The addition to four columns of the state, and their answers: from the sums of all parts.
 fn finish_columns(row: u32, head: u32, value_at: u32, quad: u32) {
   var known = vec4f();
   var answer = vec4f();

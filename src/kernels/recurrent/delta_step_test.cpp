@@ -1,4 +1,5 @@
-// delta_step against double precision: a text in steps of one row, alone and in slots of many sequences; and its 8 bits.
+// Tests delta_step against double precision: a text in steps of one row, by itself and in slots of many sequences; and
+// its 8 bits.
 #include "kernels/recurrent/scan_oracle.h"
 #include "kernels/recurrent/test_steps.h"
 #include "kernels/recurrent/variants.h"
@@ -174,7 +175,7 @@ TEST_P(DeltaStepTest, ADraftingStepLeavesTheStateBehindEachRow) {
       kept_row = counting - 1;
     }
     ASSERT_EQ(pos, kRowCount - 1);
-    // A step of one row in the same plan, behind row 1: the grid is of two rows all the same.
+    // A step of one row in the same plan, after row 1: the grid is of two rows all the same.
     const uint64_t state_floats = 2 * layer.shape.state_floats;
     const std::vector<uint32_t> before = run.read<uint32_t>(views.state, state_floats);
     const std::vector<uint32_t> y_before = run.read<uint32_t>(views.y, 2ull * values);

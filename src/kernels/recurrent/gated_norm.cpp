@@ -25,7 +25,7 @@ Result<void> record(Context& ctx, const GatedNorm& op) {
   if ((op.y.q8.valid() || op.y.f16.valid()) && op.group % kQ8Block != 0) {
     return fail(
         ErrorKind::kUnsupported,
-        "gated_norm writes groups of %u columns as f32 alone; in 8 bits and f16 they are multiples of %u.",
+        "gated_norm writes groups of %u columns only as f32; in 8 bits and f16 they are multiples of %u.",
         op.group, kQ8Block);
   }
   const uint64_t rows = ctx.max_rows;

@@ -14,7 +14,7 @@ struct GatedNorm {
   TensorView gates;  // f32 rows of gates_stride: z from gate_column on
   uint32_t gates_stride = 0, gate_column = 0;
   TensorView weight;  // f32 [n], or [group] where shares_weight
-  Rows y;  // [rows, n] in the forms that are valid; with groups of a multiple of 16 only if not f32 alone
+  Rows y;             // [rows, n] in the forms that are valid; q8 and f16 need groups of a multiple of 16
   uint32_t n = 0, group = 0;
   bool shares_weight = false, gate_first = false;
   float eps = 0;

@@ -1,6 +1,7 @@
-// RMSNorm of groups of a row, times silu of a gate, before the norm (GATE_FIRST) or behind it. One workgroup makes one group
-// (x of the grid) of one row (y), an invocation four consecutive values, then the next four WORKGROUP * 4 further on.
-// Shared: the partial sums (common/row_sum_portable), the q8 blocks (common/q8_store). Error: relative L2 below 1e-6.
+// RMSNorm of groups of a row, times silu of a gate, before the norm (GATE_FIRST) or after it. One workgroup makes one
+// group (x of the grid) of one row (y), an invocation four consecutive values, then the next four WORKGROUP * 4 further
+// on. Shared: the partial sums (common/row_sum_portable), the q8 blocks (common/q8_store). Error: relative L2 below
+// 1e-6.
 //!import common/activate
 //!import common/row_sum_portable
 //!import common/q8_store

@@ -1,5 +1,5 @@
-// y = x * sigmoid(gate). One workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), one invocation
-// four of them. Shared: the q8 blocks (common/q8_store, with its barriers). Error: relative L2 < 1e-6.
+// y = x * sigmoid(gate). One workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), one
+// invocation makes four. Shared: the q8 blocks (common/q8_store, with its barriers). Error: relative L2 < 1e-6.
 //!import common/activate
 //!import common/q8_store
 //!import common/f16_store

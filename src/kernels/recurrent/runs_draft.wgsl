@@ -1,5 +1,6 @@
-// The run of a step of a model that drafts: all rows are of one sequence, whose state is in the slot of the last row that
-// counted, and goes to slot 0, or from there on where there is one behind each row. Twin: runs_one, which explains Run.
+// The run of a step of a model that drafts: all rows are of one sequence. Its state is in the slot of the last row that
+// counted. The new state goes to slot 0, or, if there is one after each row, to the slots from there on. Twin:
+// runs_one, which explains Run.
 //!import common/step_state
 struct Run {
   first: u32,

@@ -1,4 +1,5 @@
-// The runs of a step of many sequences: each decoding slot's row, then each piece's rows. Twin: runs_one, which explains Run.
+// The runs of a step of many sequences: each decoding slot's row, then each piece's rows. Twin: runs_one, which
+// explains Run.
 //!import common/step_tables
 struct Run {
   first: u32,

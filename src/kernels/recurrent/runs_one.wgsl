@@ -7,7 +7,7 @@ struct Run {
   from_slot: u32, // whose state is read
   slot: u32, // whose state is written
   position: u32, // of the first row; 0: the state before it is zero, whatever lies there
-  advances: bool, // false: its generation has stopped, and the state stays as it is
+  advances: bool, // false: its generation has stopped, and the state does not change
 }
 
 fn run_at(index: u32) -> Run { return Run(0u, state.rows, 0u, 0u, state.pos, state.stop_reason == 0u); }

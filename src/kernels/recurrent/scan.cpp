@@ -11,8 +11,8 @@
 namespace doppler::kernels {
 namespace {
 
-// A workgroup has 32 columns of a head, a key in 4 parts: 128 numbers of the state an invocation at most. WebGPU's least
-// 16 KiB of workgroup memory hold two rows of 512, or eight of 128.
+// A workgroup has 32 columns of a head, a key in 4 parts: 128 numbers of the state an invocation at most. WebGPU's
+// least 16 KiB of workgroup memory hold two rows of 512, or eight of 128.
 constexpr uint32_t kColumns = 32, kSplits = 4, kMostKeyDim = 512;
 constexpr uint32_t kTileFloats = 1024, kMostTileRows = 8;
 
@@ -25,7 +25,8 @@ std::string refuse_chunks(const Scan& op, const gpu::Caps& caps) {
     return format_text("keys of %u and values of %u are not whole vec4s", op.key_dim, op.value_dim);
   }
   constexpr uint32_t kInvocations = kChunkColumns * kChunkParts;
-  // Keys and queries of a chunk; of each invocation a value, products of eight rows, two vectors, a length and a total; sums.
+  // Keys and queries of a chunk. For each invocation: a value, products of eight rows, two vectors, a length and a
+  // total. Sums.
   const uint32_t row_quads = (op.key_dim + 4 * kChunkParts - 1) / (4 * kChunkParts) * kChunkParts + 1;
   const uint32_t bytes =
       2 * kChunk * row_quads * 16 + kInvocations * (4 + 8 * kChunk + 32 + 8 + 8) + kChunk * (16 + 64);
@@ -34,7 +35,8 @@ std::string refuse_chunks(const Scan& op, const gpu::Caps& caps) {
                      caps.max_workgroup_bytes);
 }
 
-// Two busy cores under lavapipe walk 256 rows of 4 heads of 128 x 128 in 160 to 230 ms row by row, in chunks in 270 to 300.
+// Two busy cores under lavapipe walk 256 rows of 4 heads of 128 x 128 in 160 to 230 ms row by row, in chunks in 270 to
+// 300.
 std::string refuse_unless_cpu(const Scan&, const gpu::Caps& caps) {
   if (caps.type == gpu::AdapterType::kCpu) return "";
   return format_text("it is shaped for a CPU and this device is a %s", gpu::adapter_type_name(caps.type));

@@ -1,9 +1,9 @@
 // Linear recurrences over the rows of each sequence, with a state of a matrix a head, S [key_dim, value_dim] in f32:
 //   S = decay S + key addition^T,  y = S^T query
-// The gated delta rule (Yang et al. 2024), of gated delta nets: keys and queries at length 1 (eps 1e-6 in the root), queries
-// times key_dim^-0.5, decay = exp(A softplus(a + dt_bias)), addition = sigmoid(b) * (value - decay S^T key).
-// Mamba 2 (Dao and Gu 2024): key B, query C, dt = softplus(dt + dt_bias), decay = exp(A dt), addition = dt x, and y gets D x.
-// A state before position 0 is zero. Error bound: relative L2 < 1e-5 over 64 rows.
+// The gated delta rule (Yang et al. 2024), of gated delta nets: keys and queries at length 1 (eps 1e-6 in the root),
+// queries times key_dim^-0.5, decay = exp(A softplus(a + dt_bias)), addition = sigmoid(b) * (value - decay S^T key).
+// Mamba 2 (Dao and Gu 2024): key B, query C, dt = softplus(dt + dt_bias), decay = exp(A dt), addition = dt x, and y
+// gets D x. A state before position 0 is zero. Error bound: relative L2 < 1e-5 over 64 rows.
 #pragma once
 
 #include "kernels/context.h"

@@ -1,9 +1,9 @@
 // A linear recurrence over the rows of each run, with the state of a head S [KEY_DIM, VALUE_DIM] in registers:
 //   S = decay S + key addition^T,  y = S^T query
-// One workgroup walks COLUMNS columns of one head (x of the grid) of one run (y). An invocation has one column of S and one
-// of SPLITS parts of the keys. Rows come in tiles of TILE_ROWS. Shared: keys, queries and numbers of a tile's rows; partial
-// dot products, two rows in turn.
-// What decay, rate and addition are: scan_delta, scan_ssd. Error: relative L2 < 1e-5 over 64 rows.
+// One workgroup walks COLUMNS columns of one head (x of the grid) of one run (y). An invocation has one column of S and
+// one of SPLITS parts of the keys. Rows come in tiles of TILE_ROWS. Shared: keys, queries and numbers of a tile's rows;
+// partial dot products, two rows in turn.
+// scan_delta and scan_ssd define decay, rate and addition. Error: relative L2 < 1e-5 over 64 rows.
 //!import recurrent/runs_one
 //!import recurrent/scan_step
 @group(0) @binding(0) var<storage, read> state: StepState;

@@ -1,10 +1,11 @@
-// scan, eight rows at a time (the chunkwise form of Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule
-// over Sequence Length"): the state before a chunk times its keys and queries, keys times keys and queries, then eight steps
-// that read these products alone, then the state behind the chunk in one sum.
-// One workgroup walks 16 columns of one head (x of the grid) of one run (y). An invocation has one column of the state and one
-// of eight parts of the keys; of the products of rows 2 x 2 in the same part. The next chunk is loaded meanwhile.
-// Shared: keys and queries of a chunk, its values and rates; partial products, then their sums. Between two barriers each is
-// either written or read. Error: relative L2 < 1e-5 over 64 rows.
+// scan, eight rows at a time (the chunkwise form of Yang et al. 2024, "Parallelizing Linear Transformers with the Delta
+// Rule over Sequence Length"): the state before a chunk times its keys and queries, keys times keys and queries, then
+// eight steps that read only these products, then the state after the chunk in one sum.
+// One workgroup walks 16 columns of one head (x of the grid) of one run (y). An invocation has one column of the state
+// and one of eight parts of the keys; of the products of rows it has 2 x 2 in the same part. The next chunk is loaded
+// meanwhile.
+// Shared: keys and queries of a chunk, its values and rates; partial products, then their sums. Between two barriers
+// each is either written or read. Error: relative L2 < 1e-5 over 64 rows.
 //!import recurrent/runs_one
 //!import recurrent/scan_delta
 @group(0) @binding(0) var<storage, read> state: StepState;
@@ -34,7 +35,7 @@ var<workgroup> lengths: array<vec2f, kWorkgroup>; // parts of query . query
 var<workgroup> totals: array<vec2f, kWorkgroup>; // [row, column]
 var<workgroup> grams: array<vec4f, 4u * kChunk>; // key . key, then query . key [row, row]
 
-// What an invocation loads of a chunk.
+// An invocation's loads of a chunk.
 struct Loaded {
   quads: array<vec4f, kQuads>,
   value: f32,
@@ -104,7 +105,8 @@ fn multiply_rows(t: u32) {
   lengths[t] = squares;
 }
 
-// The sums of the parts: totals by all; four products of a row with rows by 32; the scales of a row by eight.
+// The sums of the parts: totals by all invocations, four products of a row with rows by 32, the scales of a row by
+// eight.
 fn sum_parts(t: u32) {
   var total = vec2f();
   for (var part = 0u; part < kParts; part++) {

@@ -1,5 +1,5 @@
-// Mamba 2 (state space duality) for recurrent/scan: B is the key, C the query, dt the rate, and D x goes past the state.
-// Twin: scan_delta. Vectors: A (negative) of each head, then dt_bias, then D.
+// Mamba 2 (state space duality) for recurrent/scan: B is the key, C the query, dt the rate, and D x goes past the
+// state. Twin: scan_delta. Vectors: A (negative) of each head, then dt_bias, then D.
 //!import recurrent/softplus
 // dt of a head.
 fn gates_of(row: u32, head: u32) -> vec2f {

@@ -1,5 +1,5 @@
-// log(1 + exp(x)) without WGSL's log, which near 1 is only good to 2^-21: small values keep their digits. With z = e / (2 + e)
-// log(1 + e) = 2 atanh(z), and z <= 1/3 (first term left out: z^15 / 15). Relative error below 5e-7.
+// log(1 + exp(x)) without WGSL's log, which near 1 is only good to 2^-21: small values keep their digits. With z = e /
+// (2 + e) log(1 + e) = 2 atanh(z), and z <= 1/3 (first term left out: z^15 / 15). Relative error below 5e-7.
 fn softplus(x: f32) -> f32 {
   let e = exp(-min(abs(x), 87.0)); // beyond 87 exp would leave f32
   let z = e / (2.0 + e);

@@ -1,5 +1,5 @@
-// A text fed in steps to a kernel with a state: in plans of one sequence chunk by chunk, and in a plan of many as pieces
-// beside decoding slots. Both must give what one pass over the text gives.
+// A text fed in steps to a kernel with a state: in plans of one sequence chunk by chunk, and in a plan of many as
+// pieces beside decoding slots. Both must give what one pass over the text gives.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace doppler::kernels::testing {
 
-// What a kernel is recorded with: x [max_rows, x_columns] to y, with a state, and the test's own inputs.
+// The views that a kernel is recorded with: x [max_rows, x_columns] to y, with a state, and the test's own inputs.
 struct StepViews {
   TensorView x, state, y;
   std::vector<TensorView> weights;
@@ -49,7 +49,8 @@ inline std::vector<float> rows_of(const std::vector<float>& x, uint32_t columns,
   return out;
 }
 
-// Of a model that drafts: what slot 0 holds goes to slot 1, as if the step before had been one of two rows. Slot 0 is poisoned.
+// For a model that drafts: moves slot 0's state to slot 1, as if the step before had been one of two rows. Slot 0 is
+// poisoned.
 inline void move_to_slot_1(KernelRun& run, const StepShape& shape, TensorView state) {
   std::vector<uint32_t> words = run.read<uint32_t>(state, 2 * shape.state_floats);
   for (const StatePart& part :
@@ -60,8 +61,8 @@ inline void move_to_slot_1(KernelRun& run, const StepShape& shape, TensorView st
   run.overwrite(state, words);
 }
 
-// y of all rows of x, in steps of one sequence of so many rows each. drafts: in plans of a model that drafts, where every
-// other step begins with slot 1.
+// y of all rows of x, in steps of one sequence of so many rows each. drafts: in plans of a model that drafts, where
+// every other step begins with slot 1.
 inline std::vector<float> run_chunks(const Policy& policy, const StepShape& shape,
                                      const std::vector<float>& x, const std::vector<uint32_t>& chunks,
                                      uint32_t max_rows, const RecordSteps& record_steps,
@@ -84,7 +85,7 @@ inline std::vector<float> run_chunks(const Policy& policy, const StepShape& shap
     const std::vector<float> made = run.read<float>(views.y, uint64_t{rows} * shape.y_columns);
     y.insert(y.end(), made.begin(), made.end());
     pos += rows;
-    // A step behind the end of a generation changes nothing.
+    // A step after the end of a generation changes nothing.
     run.state = {.pos = pos, .stop_reason = kStopToken};
     run.replay(1);
     if (drafts && pos % 2 == 1) {
@@ -95,8 +96,9 @@ inline std::vector<float> run_chunks(const Policy& policy, const StepShape& shap
   return y;
 }
 
-// The same text in slot 2 of three. Without a piece: in decode steps beside the same in slot 0. Else: a piece, then a decode step beside a piece of slot 0 with the text's beginning, then
-// decode steps beside slot 0. Gives slot 2's rows, and checks that slot 0's are those of the text's beginning.
+// The same text in slot 2 of three. Without a piece: in decode steps beside the same in slot 0. Otherwise: a piece,
+// then a decode step beside a piece of slot 0 with the text's beginning, then decode steps beside slot 0. Gives slot
+// 2's rows, and checks that slot 0's are those of the text's beginning.
 inline std::vector<float> run_slots(const Policy& policy, const StepShape& shape, const std::vector<float>& x,
                                     uint32_t piece, uint32_t rows, const RecordSteps& record_steps) {
   TablesImage image({.sequences = 3, .rows = 16, .blocks = 2, .block_len = 16});

@@ -58,7 +58,7 @@ Result<void> check(const Context& ctx, const NormDispatch& op) {
   }
   if (op.scale.valid()) {
     if (op.rows != SelectedRows::kAll) {
-      return fail(ErrorKind::kInternal, "rms_norm scales sums of all rows alone.");
+      return fail(ErrorKind::kInternal, "rms_norm scales sums only of all rows.");
     }
     DP_CHECK(check_view(op.scale, sizeof(float), "scale of rms_norm"));
   }

@@ -19,7 +19,7 @@ enum class SelectedRows : uint8_t {
 struct RmsNorm {
   TensorView x;       // f32 [rows, n]
   TensorView weight;  // f32 [n]
-  Rows y;             // [rows, n] in the forms that are valid; without f16, f32 is one of them
+  Rows y;             // [rows, n] in the forms that are valid; without f16, f32 is valid
   uint32_t n = 0;
   float eps = 1e-5f;
   SelectedRows rows = SelectedRows::kAll;
@@ -31,7 +31,7 @@ struct Branch {
   std::variant<TensorView, SplitSums> values;  // f32 [rows, n], or what a product left to be added up
   TensorView norm_weight = {};  // optional f32 [n]: the norm of the values is added (post-norms, as in Gemma)
 };
-// What follows the sum: its forms beside f32 in which products read it,
+// The step after the sum: its forms beside f32 in which products read it,
 struct SumForms {
   TensorView q8 = {}, f16 = {};
 };

@@ -3,7 +3,7 @@
 // passes, so that it reads back only what it wrote itself.
 const kStride = WORKGROUP * 4u;
 
-// What is added, of ADD_SPLITS splits of a product's columns.
+// The added term: the sum of ADD_SPLITS splits of a product's columns.
 fn added(row: u32, i: u32) -> f32 {
   var sum = 0.0;
   for (var split = 0u; split < ADD_SPLITS; split++) { sum += add[split * ADD_SPLIT + row * ADD_ROW + i]; }

@@ -1,5 +1,5 @@
-// rms_norm against double precision: row lengths on both sides of every stride, with and without the
-// residual (plain or normalised), the q8 output, and the last row alone.
+// Tests rms_norm against double precision: row lengths on both sides of every stride, with and without the residual
+// (plain or normalised), the q8 output, and the selection of only the last row.
 #include <cmath>
 
 #include "kernels/rms_norm/variants.h"
@@ -27,7 +27,7 @@ constexpr Case of_splits(Case c, uint32_t splits) {
   return c;
 }
 
-// What a product leaves of [rows, n] values: longer rows than are read, and one more of them. Numbers of few bits, so that
+// A product's sums for [rows, n] values: longer rows than are read, and one row more. Numbers have few bits, so that
 // `added`, their sums, does not depend on the order.
 SplitSums split_sums(KernelRun& run, std::vector<double>& added, uint32_t n, uint32_t splits) {
   const auto rows = static_cast<uint32_t>(added.size() / n);

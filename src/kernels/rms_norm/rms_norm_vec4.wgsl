@@ -1,5 +1,5 @@
-// RMSNorm of rows of whole vec4s, which are read once: an invocation keeps its kEach of them in registers, quad
-// t + e * WORKGROUP of the row. One workgroup makes one row. Row sums by subgroup operations.
+// RMSNorm of rows of whole vec4s, which are read once: an invocation keeps its kEach quads in registers, quad t + e *
+// WORKGROUP of the row. One workgroup makes one row. Row sums by subgroup operations.
 // Shared: the partial sums (common/row_sum_subgroup), the q8 blocks (common/q8_store). Error: relative L2 below 1e-6.
 // Read next: rms_norm_row (the same for any row length).
 //!import rms_norm/selected_row_last
@@ -18,7 +18,7 @@
 const kQuads = N / 4u;
 const kEach = (kQuads + WORKGROUP - 1u) / WORKGROUP;
 
-// What is added, of ADD_SPLITS splits of a product's columns.
+// The added term: the sum of ADD_SPLITS splits of a product's columns.
 fn added_quad(row: u32, quad: u32) -> vec4f {
   var sum = vec4f();
   for (var split = 0u; split < ADD_SPLITS; split++) { sum += add[(split * ADD_SPLIT + row * ADD_ROW) / 4u + quad]; }

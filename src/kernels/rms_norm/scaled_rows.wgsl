@@ -1,5 +1,5 @@
-// All rows, whose sum a number of the model's scales: it takes the binding of the step's state, which only a selection of rows
-// reads. Twins: selected_row_last, selected_row_sampled. The kernel binds `state`.
+// All rows, with a scale of their sum that is a number of the model: it takes the binding of the step's state, which
+// only a selection of rows reads. Twins: selected_row_last, selected_row_sampled. The kernel binds `state`.
 struct RmsNormState {
   sum_scale: f32,
 }

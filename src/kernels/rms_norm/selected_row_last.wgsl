@@ -1,5 +1,5 @@
-// The row before the head of a step of one sequence: the last. Twins: selected_row_sampled, scaled_rows. The kernel binds
-// `state`.
+// The row before the head of a step of one sequence: the last. Twins: selected_row_sampled, scaled_rows. The kernel
+// binds `state`.
 //!import common/step_state
 
 alias RmsNormState = StepState;

@@ -1,5 +1,5 @@
-// The rows before the head of a step of many sequences: those that choose a token. Twins: selected_row_last, scaled_rows. The
-// kernel binds `state`.
+// The rows before the head of a step of many sequences: those that choose a token. Twins: selected_row_last,
+// scaled_rows. The kernel binds `state`.
 //!import common/step_tables
 
 alias RmsNormState = StepState;

@@ -22,10 +22,10 @@ std::optional<CacheFormat> cache_format_of(std::string_view name);
 inline constexpr uint32_t kCacheBlock = 32;
 
 // One layer's K or V: [blocks, n_kv_heads, block_len, padded_head_dim], f16 (two per u32; no f16 feature needed), f32,
-// or rows of q8_0: head_dim signed bytes, then an f16 scale for each 32 of them, then zeros to a multiple of 8 bytes.
+// or rows of q8_0: head_dim signed bytes, then an f16 scale for each 32 bytes, then zeros to a multiple of 8 bytes.
 // padded_head_dim = head_dim rounded up to 8, the padding zero. Plans of one sequence have one block of ctx_len
-// positions, or of ring_len, where position p lies at p % ring_len: no less than the window and the rows of a step, since
-// all rows are written before the first is attended. In plans of many, tables say which blocks are whose
+// positions, or of ring_len, where position p lies at p % ring_len: no less than the window and the rows of a step,
+// since all rows are written before the first is attended. In plans of many, tables say which blocks are whose
 // (common/step_tables.h).
 struct CacheView {
   TensorView k, v;
@@ -37,11 +37,11 @@ struct CacheView {
   uint32_t blocks = 1, block_len = 0;  // of plans of many sequences
   bool in_windows = false;             // there: the blocks are those of the table of layers with windows
   uint32_t padded_head_dim() const { return (head_dim + 7) / 8 * 8; }
-  // Of k or of v.
+  // The bytes of k or of v.
   uint64_t bytes() const { return positions() * n_kv_heads * row_bytes(); }
-  // Of one position of one head.
+  // The bytes of one position of one head.
   uint64_t row_bytes() const;
-  // Of all sequences.
+  // The positions of all sequences.
   uint64_t positions() const {
     if (block_len != 0) return uint64_t{blocks} * block_len;
     return ring_len != 0 ? ring_len : ctx_len;
@@ -59,13 +59,13 @@ struct RopeKv {
   // Optional f32 [2, head_dim], weights of q, then of k: each head of q and k is normalised (RMSNorm) before it is
   // rotated. One view, since kernels that do all this and attention have no binding left of WebGPU's eight.
   TensorView norms;
-  // norms are f32 [(n_heads + n_kv_heads) * head_dim] instead, of all of q and of all of k at once: where attention does
-  // all this itself.
+  // norms are f32 [(n_heads + n_kv_heads) * head_dim] instead, of all of q and of all of k at once; only if attention
+  // does all this itself.
   bool norms_of_rows = false;
   float norm_eps = 1e-6f;
   uint32_t n_heads = 0;
   uint32_t stride = 0;            // values of a row of qkv; 0: no others
-  uint32_t column = 0;            // of it, where q begins
+  uint32_t column = 0;            // the column at which q begins
   uint32_t rotary_dim = 0;        // even, <= head_dim; the rest is not rotated; 0: no rotation at all
   bool interleaved = false;       // pairs (2i, 2i+1) instead of (i, i + rotary_dim/2)
   float attention_factor = 1.0f;  // multiplies cosine and sine (yarn, longrope)

@@ -1,5 +1,5 @@
-// Normalises the heads of q and k, rotates them, and puts q into q_out and k and v into the cache; sums by subgroup operations.
-// The rest is in rope_kv_head. Error: relative L2 below 1e-6 (q_out, an f32 cache).
+// Normalises the heads of q and k, rotates them, and puts q into q_out and k and v into the cache; sums by subgroup
+// operations. The rest is in rope_kv_head. Error: relative L2 below 1e-6 (q_out, an f32 cache).
 //!import common/one_sequence
 //!import common/mul_wide
 //!import common/sincos

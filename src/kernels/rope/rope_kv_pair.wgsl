@@ -1,5 +1,5 @@
-// What the rope_kv kernels of f16 and f32 caches share: the write of two neighbouring values (2j, 2j+1) of a head, which
-// share a word of an f16 cache. What a value is: rope_kv_rotate.
+// Shared by the rope_kv kernels of f16 and f32 caches: the write of two neighbouring values (2j, 2j+1) of a head, which
+// share a word of an f16 cache. rope_kv_rotate makes the values.
 //!import rope/rope_kv_rotate
 
 // Values d and d + 1 of a head of a row.

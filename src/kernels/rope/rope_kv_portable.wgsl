@@ -1,6 +1,6 @@
-// Rotates q and k, and puts q into q_out and k and v into the cache. One invocation makes two neighbouring values of one
-// head of one row (y of the grid); the rest is in rope_kv_pair.
-// Error: q_out and an f32 cache, absolute 4e-7 of the pair's length; an f16 cache, rounded to nearest even.
+// Rotates q and k, and puts q into q_out and k and v into the cache. One invocation makes two neighbouring values of
+// one head of one row (y of the grid); the rest is in rope_kv_pair. Error: q_out and an f32 cache, absolute 4e-7 of the
+// pair's length; an f16 cache, rounded to nearest even.
 //!import common/one_sequence
 //!import common/mul_wide
 //!import common/sincos

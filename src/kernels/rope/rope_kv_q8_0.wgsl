@@ -1,9 +1,9 @@
-// Rotates q and k, and puts q into q_out and k and v as q8_0 into the cache. One workgroup: one head of one row (y of the
-// grid), normalised first where HAS_NORMS. Of a head of k or v an invocation rotates every WORKGROUP-th value, then makes
-// whole words of four bytes, for which it finds the largest of their block of 32 itself, and words of two scales.
+// Rotates q and k, and puts q into q_out and k and v as q8_0 into the cache. One workgroup: one head of one row (y of
+// the grid), normalised first if HAS_NORMS. For a head of k or v an invocation rotates every WORKGROUP-th value, then
+// makes whole words of four bytes, for which it finds the largest of their block of 32 itself, and words of two scales.
 // Barriers: in row_sum; head_values is complete.
-// Error: q_out, absolute 4e-7 of the pair's length; a cached value, half a scale, of which the f16 is rounded to nearest
-// even. Twins: rope_kv_portable, rope_kv_norm_portable. Layout: rope.h, CacheView.
+// Error: q_out, absolute 4e-7 of the pair's length; a cached value, half a scale, whose f16 is rounded to nearest even.
+// Twins: rope_kv_portable, rope_kv_norm_portable. Layout: rope.h, CacheView.
 //!import common/one_sequence
 //!import common/mul_wide
 //!import common/sincos

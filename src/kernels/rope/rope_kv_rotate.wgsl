@@ -1,7 +1,7 @@
 // The rotation of one value of a head, for the rope_kv kernels. The rotation's own pairs are not neighbours unless
-// INTERLEAVED, so each value fetches its partner itself. The kernel declares the bindings and says what a value is before
-// its rotation (value_of).
-// The phase is position * step in turns, 64-bit fixed point, of which the top 32 bits are kept (1.5e-9 radian).
+// INTERLEAVED, so each value fetches its partner itself. The kernel declares the bindings and the value before its
+// rotation (value_of).
+// The phase is position * step in turns, 64-bit fixed point; its top 32 bits are kept (1.5e-9 radian).
 const kHeads = N_HEADS + 2u * N_KV_HEADS;
 const kPairs = PADDED_HEAD_DIM / 2u;
 const kHalf = max(ROTARY_DIM / 2u, 1u); // not 0, for the remainder below

@@ -1,5 +1,5 @@
-// rope_kv against double precision: rotation styles, odd head sizes, partial rotation, normalised heads, both cache formats,
-// long contexts, rows past the end of the cache; and the sines alone at every octant.
+// Tests rope_kv against double precision: rotation styles, odd head sizes, partial rotation, normalised heads, both
+// cache formats, long contexts, rows past the end of the cache; and just the sines at every octant.
 #include <cmath>
 #include <numbers>
 
@@ -36,7 +36,7 @@ struct Case {
 };
 constexpr float kEps = 1e-5f;
 
-// Heads of q and k normalised, those of v as they are.
+// Heads of q and k are normalised, those of v are not.
 std::vector<float> normalised(const Case& c, std::vector<float> qkv, const std::vector<float>& q_norm,
                               const std::vector<float>& k_norm) {
   const uint32_t heads = c.n_heads + 2 * c.n_kv_heads;
@@ -152,8 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{3, 1, 18, 10, false, kF32, 5, 2, 7, 1.0f, true},
                       Case{2, 2, 17, 8, false, kF16, 1, 2, 4, 1.0f, true}));
 
-// q = (1, 0) for every pair turns into (cos, sin): the sines and the fixed-point phase alone, up to the
-// longest contexts. The bound is absolute: 3e-7 from the polynomials and f32, 1e-9 from the phase.
+// q = (1, 0) for every pair turns into (cos, sin): only the sines and the fixed-point phase, up to the longest
+// contexts. The bound is absolute: 3e-7 from the polynomials and f32, 1e-9 from the phase.
 TEST(RopeKv, SinesStayAccurateAtAMillionPositions) {
   constexpr uint32_t kHeadDim = 128, kPairs = kHeadDim / 2;
   for (const double theta : {10000.0, 500000.0}) {

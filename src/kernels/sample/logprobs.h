@@ -1,4 +1,5 @@
-// The log-probabilities of chosen tokens and of the best ones: the dispatches of Sample::logprobs, which sample.h defines.
+// The log-probabilities of chosen tokens and of the best ones: the dispatches of Sample::logprobs, which sample.h
+// defines.
 #pragma once
 
 #include "kernels/sample/shape.h"
@@ -9,9 +10,9 @@ struct LogProbParts {
   TensorView plain;  // f32 [n, vocab_size]: l of step 1
   TensorView parts;  // of each segment
 };
-// Before the choice, from the plain logits.
+// Recorded before the choice, from the plain logits.
 Result<LogProbParts> record_logprob_parts(Context& ctx, const Sample& op, const SampleShape& shape);
-// Behind it.
+// Recorded after the choice.
 Result<void> record_logprob_entry(Context& ctx, const Sample& op, const SampleShape& shape,
                                   const LogProbParts& from);
 

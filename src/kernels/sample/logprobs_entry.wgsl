@@ -1,4 +1,5 @@
-// Log-probabilities, behind the choice: one workgroup a row adds up the segments' parts, and writes the entry of the ring.
+// Log-probabilities, after the choice: one workgroup a row adds up the segments' parts, and writes the entry of the
+// ring.
 //!import common/mul_wide
 //!import sample/sample_place
 //!import sample/sample_values

@@ -1,5 +1,6 @@
-// Log-probabilities, before the choice, which may change the logits: one workgroup takes SEGMENT consecutive tokens of a
-// row, keeps their plain l, and finds the highest, the sum of exp(l - highest), and the best tokens one after another.
+// Log-probabilities, before the choice, which may change the logits: one workgroup takes SEGMENT consecutive tokens of
+// a row, keeps their plain l, and finds the highest, the sum of exp(l - highest), and the best tokens one after
+// another.
 //!import common/mul_wide
 //!import sample/sample_place
 //!import sample/sample_values

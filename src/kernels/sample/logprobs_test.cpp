@@ -1,5 +1,5 @@
-// Log-probabilities in double precision: of the chosen token and of the best ones, alone and in company, whatever else
-// the request asks of the choice.
+// Log-probabilities in double precision: of the chosen token and of the best ones, for one sequence and several,
+// whatever else the request asks of the choice.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
-// Masks: of a sequence that has one, the oracle's token of the logits that it leaves; of others beside it, that of all. The
-// greedy choice of a plan with masks, and log-probabilities, which are those of the logits before.
+// Masks: a sequence with a mask gets the oracle's token of the remaining logits, others beside it that of all logits.
+// The greedy choice of a plan with masks, and log-probabilities, which are those of the logits before.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -67,7 +67,7 @@ TEST(Mask, EachSequenceChoosesAmongWhatItsOwnLeaves) {
     random[slot] = philox4x32_10({11 + slot, 0, 0, 0}, {5 * slot, 0})[0];
     logits.insert(logits.end(), ask.in.logits.begin(), ask.in.logits.end());
     std::memcpy(params.data() + slot * kSampleParamsStride, &ask.in.params, sizeof(SampleParams));
-    // Without the first word the bits mean nothing.
+    // The bits count only if the first word is 1.
     masks[slot * words] = ask.allowed.empty() ? 0 : 1;
     for (const uint32_t token : ask.allowed) masks[slot * words + 1 + token / 32] |= 1u << token % 32;
   }

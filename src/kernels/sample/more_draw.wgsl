@@ -1,6 +1,6 @@
-// The samplers of more.h, last dispatch: points 3c to 7 over the candidates, the new mu, and the token behind the history.
-// One workgroup a row. Each point is a search (sample_search) among what those before it left, some of them after sums
-// over it, which are integers, so that the candidates' order does not matter.
+// The samplers of more.h, last dispatch: points 3c to 7 over the candidates, the new mu, and the token after the
+// history. One workgroup a row. Each point is a search (sample_search) among the tokens that the points before it left.
+// Some need sums over these tokens first; the sums are integers, so that the candidates' order does not matter.
 //!import common/mul_wide
 //!import common/argmax_key
 //!import sample/sample_place
@@ -18,7 +18,7 @@
 @group(0) @binding(5) var<storage, read> spread: array<f32>;
 @group(0) @binding(6) var<storage, read_write> more: array<u32>; // MoreState
 
-// The searches, in order, and behind them the new mu.
+// The searches, in order, and after them the new mu.
 const kTopK = 0u;
 const kTypical = 1u;
 const kTopP = 2u;
@@ -26,7 +26,7 @@ const kBest = 3u;
 const kXtc = 4u;
 const kDraw = 5u;
 const kSurprise = 6u;
-// What sums are of.
+// The terms of a sum.
 const kSums = 7u;
 const kWeights = 7u;
 const kEntropy = 8u; // -p ln p without the sum of the weights, in units of 2^-30
@@ -104,7 +104,7 @@ fn goal_of(place: Place, purpose: u32, total: vec2u) -> vec2u {
       return top_p_target(select(total, whole, is_top_p_first(slot)), params[slot].top_p);
     }
     case kBest: { return vec2u(1u, 0u); }
-    case kXtc: { return total; } // the worst of them
+    case kXtc: { return total; } // the worst token
     default: { return add_64(scale_64(total, random_of(place, 0u)).xy, vec2u(1u, 0u)); }
   }
 }

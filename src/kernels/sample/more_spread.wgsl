@@ -1,5 +1,5 @@
-// The samplers of more.h, behind prepare: of SEGMENT consecutive tokens of a row, how many are not excluded, and the sums
-// of their distances to the highest l and of the squares of these.
+// The samplers of more.h, after prepare. For SEGMENT consecutive tokens of a row: how many are not excluded, the sum of
+// their distances to the highest l, and the sum of the distances' squares.
 //!import common/mul_wide
 //!import sample/sample_place
 //!import sample/sample_values

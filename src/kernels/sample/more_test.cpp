@@ -1,5 +1,5 @@
-// The samplers of more.h against the oracle, draw by draw, each alone and together; what they keep from token to token;
-// and that sequences in company draw as they would alone.
+// Tests the samplers of more.h against the oracle, draw by draw, each by itself and together. Tests the state that they
+// keep from token to token. Sequences beside others draw as they would by themselves.
 #include "kernels/sample/more.h"
 
 #include <algorithm>
@@ -236,7 +236,7 @@ TEST(More, BrokenLogitsGiveNoToken) {
   }
 }
 
-// Slots with a sampler each choose what they would alone, and keep their own state.
+// Slots with a sampler each choose what they would by themselves, and keep their own state.
 TEST(More, EachSlotDrawsAsItWouldAlone) {
   constexpr uint32_t kSequences = 6;
   std::vector<SampleInput> inputs;

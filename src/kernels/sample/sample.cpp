@@ -26,7 +26,8 @@ constexpr uint32_t kMetaWords = 4;  // sample_values.wgsl, without the bests of 
 
 // The last dispatch is a single workgroup, so it takes all the invocations it can get.
 constexpr uint32_t kDrawInvocations = 1024;
-// Tokens of an invocation: its loops walk the candidates up to 14 times, and llvmpipe leaves them after 65,535 turns in all.
+// Tokens of an invocation: its loops walk the candidates up to 14 times, and llvmpipe leaves them after 65,535 turns in
+// all.
 constexpr uint32_t kMostTokens = 4096;
 
 // Integers, clean sums and workgroup memory: a subgroup row would gain nothing that a token's time shows.

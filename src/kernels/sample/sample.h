@@ -1,32 +1,27 @@
-// From logits to the next token, on the GPU. Where no logit is a finite number, or the highest is infinite, the choice is
-// kNotFinite (common/step_state.h). Greedy: argmax of the plain logits; the lowest id wins a tie,
-// NaN never wins. Sampled, in this order; everything is exact and independent of how work is spread over the
-// device:
-//   1. l = logits * logit_scale, then softcap. l above 1e30 is 1e30; below -1e30, -infinity
-//   and NaN
-//      are -1e30, which excludes the token for good (its weights below are 0; where every token is
-//      excluded, the choice is kNotFinite).
-//   2. For a token with counts[t] > 0: l > 0 ? l / repeat_penalty : l * repeat_penalty, then
-//      l -= presence_penalty + frequency_penalty * counts[t].
+// From logits to the next token, on the GPU. If no logit is a finite number, or the highest is infinite, the choice is
+// kNotFinite (common/step_state.h). Greedy: argmax of the plain logits; the lowest id wins a tie, NaN never wins.
+// Sampled, in this order; everything is exact and independent of how work is spread over the device:
+//   1. l = logits * logit_scale, then softcap. l above 1e30 is 1e30; below -1e30, -infinity and NaN are -1e30, which
+//      excludes the token for good (its weights below are 0; if every token is excluded, the choice is kNotFinite).
+//   2. For a token with counts[t] > 0: l > 0 ? l / repeat_penalty : l * repeat_penalty, then l -= presence_penalty +
+//      frequency_penalty * counts[t].
 //   3. l += each entry of the bias list that names the token, in the list's order. -infinity excludes.
 //   4. top-k: the k best stay. "Better" is the higher l, then the lower id.
-//   5. top-p: weights are exp(l - max l), rounded to a multiple of 2^-31 (as all weights here, so that their
-//   sums
-//      are integers); of the tokens left by 4, the shortest run of the best ones whose weights reach top_p of
-//      the sum of all left by 4. At least one.
+//   5. top-p: weights are exp(l - max l), rounded to a multiple of 2^-31 (as all weights here, so that their sums are
+//      integers); of the tokens left by 4, the shortest run of the best ones whose weights reach top_p of the sum of
+//      all left by 4. At least one.
 //   6. min-p: those with exp(l - max l) < min_p leave.
-//   7. Draw: the weights of what is left are exp((l - max l) / temperature), S their sum in units of 2^-31, r
-//   the
-//      first word of philox4x32-10 (Salmon et al. 2011) with key (seed_low, seed_high) and counter
-//      (generated, 0, 0, 0). The token is the first, from the best on, at which the running sum exceeds
-//      floor(S * r / 2^32).
-// So the same seed gives the same text on the same device and lane, however the steps are batched.
-// A greedy request in a sampled plan (SampleParams::greedy) gets the greedy plan's token, from the plain logits: none of
-// the steps above apply.
-// Dispatches: greedy 2, or 1 where the product that made the logits left the best of its tiles; sampled 4. Vocabularies
-// up to kMaxVocab. Log-probabilities: 2 more, one before and one behind them (logprobs.h).
-// Many sequences (common/step_tables.h): one choice for each entry i of the table `sampled`, (slot, row). logits, best and
-// token are those of i; params, bias, counts, the counter and the key those of the slot. Each draws as it would alone.
+//   7. Draw: the weights of the tokens that are left are exp((l - max l) / temperature), S their sum in units of 2^-31,
+//      r the first word of philox4x32-10 (Salmon et al. 2011) with key (seed_low, seed_high) and counter (generated, 0,
+//      0, 0). The token is the first, from the best on, at which the running sum exceeds floor(S * r / 2^32).
+// So the same seed gives the same text on the same device and lane, however the steps are batched. A greedy request in
+// a sampled plan (SampleParams::greedy) gets the greedy plan's token, from the plain logits: none of the steps above
+// apply.
+// Dispatches: greedy 2, or 1 if the product that made the logits left the best of its tiles; sampled 4. Vocabularies up
+// to kMaxVocab. Log-probabilities: 2 more, one before and one after those (logprobs.h).
+// Many sequences (common/step_tables.h): one choice for each entry i of the table `sampled`, (slot, row). logits, best
+// and token are those of i; params, bias, counts, the counter and the key those of the slot. Each draws as it would by
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -68,9 +63,9 @@ inline constexpr uint64_t kSampleParamsStride = 256;  // bytes from one slot's t
 inline constexpr uint32_t kMaxLogProbs = 20;
 static_assert(sizeof(SampleParams) <= kSampleParamsStride);
 
-// Of a token chosen with SampleParams::logprobs: the natural logarithms of the probabilities that the model gave, which
-// are those of step 1 at temperature 1, before all other steps. Absolute error: 1e-5, or as much as f32 rounds. A token
-// whose logit is -infinity or NaN has -1e30.
+// For a token chosen with SampleParams::logprobs: the natural logarithms of the probabilities that the model gave,
+// which are those of step 1 at temperature 1, before all other steps. Absolute error: 1e-5, or as much as f32 rounds. A
+// token whose logit is -infinity or NaN has -1e30.
 struct LogProbEntry {
   float chosen = 0;
   uint32_t count = 0;  // of `best`: n, or the vocabulary
@@ -87,8 +82,8 @@ inline constexpr uint32_t kMaxVocab = 1u << 19;
 inline constexpr uint32_t kDryHistory = 1024;  // tokens
 inline constexpr uint32_t kDryLongest = 64;    // of a match: longer ones count as that long
 
-// What the samplers of more.h keep of a slot from token to token. The host writes it when a generation starts; each choice
-// moves it on, so such a request is in plans with `more` from its first token to its last.
+// The state that the samplers of more.h keep for a slot from token to token. The host writes it when a generation
+// starts; each choice moves it on, so such a request is in plans with `more` from its first token to its last.
 struct MoreState {
   float mu = 0;        // of mirostat: 2 * tau at first
   uint32_t count = 0;  // tokens that went into the history
@@ -117,20 +112,20 @@ struct Sample {
       counts;  // u32 [n, vocab_size]: how often each token is among the penalised recent ones; maintained by the
                // step kernel and, for the prompt, by the host
   TensorView token;  // u32 [m]: the choice
-  // Optional: LogProbEntry [kTokenRing], or with tables [kStepRing, n]; at ring_index, as the token's ring, and there the
-  // entry of each slot that asks for them. Others stay as they are. Not with `best`.
+  // Optional: LogProbEntry [kTokenRing], or with tables [kStepRing, n]. At ring_index, as the token's ring, it gets the
+  // entry of each slot that asks for one. Other entries do not change. Not with `best`.
   TensorView logprobs;
   // Optional, without greedy: the samplers of more.h. MoreState [n]; and the tokens that end DRY's matches, u32 [n,
   // breaker_words(vocab_size)]: bit token % 32 of word token / 32.
   TensorView more, breakers;
-  // Optional: which tokens each slot may choose; without a mask all. u32 [n, mask_words(vocab_size)]: 1 where the slot has
-  // a mask and else 0, then bit token % 32 of word 1 + token / 32. Others' logits are -infinity from here on, for the greedy
-  // choice too; log-probabilities are of the logits before. One dispatch more. Not with `best`.
+  // Optional: the tokens that each slot may choose; without a mask all. u32 [n, mask_words(vocab_size)]: 1 if the slot
+  // has a mask and else 0, then bit token % 32 of word 1 + token / 32. The logits of other tokens are -infinity from
+  // here on, for the greedy choice too; log-probabilities are of the logits before. One dispatch more. Not with `best`.
   TensorView mask;
   uint32_t vocab_size = 0;
-  // Plans of one sequence: rows that choose a token each, whatever StepState::rows is. Row i draws as the i-th choice from
-  // here on would: with the counter's generated + i, but the penalties (point 2) are those of the first row. More than 1
-  // neither with `best`, `logprobs`, `more` and `mask` nor with tables.
+  // Plans of one sequence: the number of rows that choose a token each, whatever StepState::rows is. Row i draws as the
+  // i-th choice from here on would: with the counter's generated + i, but the penalties (point 2) are those of the
+  // first row. More than 1 neither with `best`, `logprobs`, `more` and `mask` nor with tables.
   uint32_t rows = 1;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

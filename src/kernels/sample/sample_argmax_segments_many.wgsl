@@ -2,7 +2,7 @@
 //!import sample/sample_place_many
 //!import sample/sample_argmax_best
 @group(0) @binding(0) var<storage, read> state: StepState;
-@group(0) @binding(1) var<storage, read> logits: array<u32>; // the bits, since a NaN may be told by them alone
+@group(0) @binding(1) var<storage, read> logits: array<u32>; // the bits, since they may be needed to tell a NaN
 @group(0) @binding(2) var<storage, read_write> segment_best: array<vec2u>;
 
 @compute @workgroup_size(WORKGROUP)

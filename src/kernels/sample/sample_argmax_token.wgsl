@@ -1,5 +1,5 @@
-// Argmax, last dispatch: one workgroup in all finds the best of COUNT bests, of segments of the logits or of the tiles of
-// the product that made them (Linear::best). Exact.
+// Argmax, last dispatch: one workgroup in all finds the best of COUNT bests, of segments of the logits or of the tiles
+// of the product that made them (Linear::best). Exact.
 //!import sample/sample_argmax_best
 //!import sample/sample_finite
 @group(0) @binding(0) var<storage, read> bests: array<vec2u>;

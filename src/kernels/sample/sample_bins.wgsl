@@ -37,8 +37,8 @@ fn bin_sum(bin: u32, by_count: bool) -> vec2u {
   return vec2u(atomicLoad(&bin_lows[bin]), atomicLoad(&bin_highs[bin]));
 }
 
-// Running sums over the bins, up to and including this invocation's share of them. Barriers: the bins are complete
-// before; scan_* hold the running sums of all invocations after.
+// Running sums over the bins, up to and including this invocation's share. Barriers: the bins are complete before;
+// scan_* hold the running sums of all invocations after.
 fn scan_bins(t: u32, by_count: bool) {
   workgroupBarrier();
   var sum = vec2u();

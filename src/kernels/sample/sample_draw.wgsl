@@ -1,6 +1,5 @@
-// Sampling, last dispatch: steps 4 to 7 of sample.h over the candidates, or the best of the segments of a greedy choice.
-// One workgroup a row.
-// All three are searches from the best token on (sample_search).
+// Sampling, last dispatch: steps 4 to 7 of sample.h over the candidates, or the best of the segments of a greedy
+// choice. One workgroup a row. All three are searches from the best token on (sample_search).
 //!import common/mul_wide
 //!import common/argmax_key
 //!import sample/sample_place

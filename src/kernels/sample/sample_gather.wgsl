@@ -1,6 +1,6 @@
-// Sampling, third dispatch: finds the last bin that top-k (or without it, top-p) can reach into, and gathers the tokens of
-// all bins up to it as candidates, in no particular order. One workgroup takes SEGMENT consecutive tokens of a row; each
-// works out the last bin for itself. Shared: the bins (sample_bins), the workgroup's place among the candidates.
+// Sampling, third dispatch: finds the last bin that top-k (or without it, top-p) can reach into, and gathers the tokens
+// of all bins up to it as candidates, in no particular order. One workgroup takes SEGMENT consecutive tokens of a row;
+// each works out the last bin for itself. Shared: the bins (sample_bins), the workgroup's place among the candidates.
 //!import common/mul_wide
 //!import sample/sample_place
 //!import sample/sample_values
@@ -41,7 +41,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   scan_bins(t, false);
   let total = bins_total();
   var last_bin = kBins - 1u;
-  if (is_top_k(top_k_of(slot))) { // top-p then needs the sum of all of them: it may not cut earlier
+  if (is_top_k(top_k_of(slot))) { // top-p then needs the sum of all top-k tokens: it may not cut earlier
     scan_bins(t, true);
     last_bin = find_bin(t, true, vec2u(top_k_of(slot), 0u)).x;
   } else if (is_top_p_first(slot)) {

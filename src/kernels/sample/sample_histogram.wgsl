@@ -1,6 +1,6 @@
 // Sampling, second dispatch: how many tokens, and how much weight at temperature 1, lie in each bin of distance to
-// the highest l. One workgroup takes SEGMENT consecutive tokens of a row, sums in workgroup memory (sample_bins), then adds
-// its bins to the device's. Integers: exact in any order.
+// the highest l. One workgroup takes SEGMENT consecutive tokens of a row, sums in workgroup memory (sample_bins), then
+// adds its bins to the device's. Integers: exact in any order.
 //!import common/mul_wide
 //!import sample/sample_place
 //!import sample/sample_values

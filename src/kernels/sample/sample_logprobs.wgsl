@@ -1,4 +1,4 @@
-// What the two dispatches of log-probabilities agree on: a segment's part, and the order of tokens. Needs
+// Shared by the two dispatches of log-probabilities: a segment's part, and the order of tokens. Needs
 // common/argmax_key, whose keys are of plain l here.
 const kMaxLogProbs = 20u;
 const kPartHighest = 0u; // bits of the highest l

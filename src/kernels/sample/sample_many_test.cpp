@@ -1,5 +1,5 @@
-// The choice of a token for many sequences: every row of a step gets the token that its sequence would get alone, from
-// the same logits, params, biases, counts, counter and key.
+// The choice of a token for many sequences: every row of a step gets the token that its sequence would get by itself,
+// from the same logits, params, biases, counts, counter and key.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,13 +13,13 @@
 namespace doppler::kernels::testing {
 namespace {
 
-// Kernels are compiled for a vocabulary, which takes longer than running them: one of a segment and one of several serve
-// all tests of this program.
+// Kernels are compiled for a vocabulary, which takes longer than running them: one of a segment and one of several
+// serve all tests of this program.
 constexpr uint32_t kFew = 40, kMany = 5003;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// A sequence's end of a step, alone or in company.
+// A sequence's end of a step, by itself or beside others.
 struct Ask {
   SampleInput in;
   uint64_t seed = 1;
@@ -47,7 +47,8 @@ void append(std::vector<T>& to, std::vector<T> values, size_t count = 0) {
   to.insert(to.end(), values.begin(), values.end());
 }
 
-// The tokens of `rows` rows of one sequence, whose logits lie one behind the other. Nothing: the variant does not run here.
+// The tokens of `rows` rows of one sequence, whose logits lie one after the other. Nothing: the variant does not run
+// here.
 std::vector<uint32_t> choose_alone(const Policy& policy, const Ask& ask, bool greedy, uint32_t rows = 1) {
   KernelRun run(policy, rows);
   const auto vocab = static_cast<uint32_t>(ask.in.logits.size() / rows);
@@ -76,7 +77,7 @@ struct Company {
   uint32_t sequences = 7;
   uint32_t max_rows = 7;        // of the plan
   std::vector<uint32_t> slots;  // of each row that chooses a token
-  std::vector<Ask> asks;        // of each of them
+  std::vector<Ask> asks;        // one for each such row
   bool greedy = false;
 };
 
@@ -214,7 +215,7 @@ TEST(SampleMany, AllSlotsOfTheLargestStep) {
   });
 }
 
-// What a greedy plan chooses is hard to say with floats: infinities, NaN, ties that softcap and clamps would make.
+// Logits whose greedy choice is hard to find with floats: infinities, NaN, ties that softcap and clamps would make.
 std::vector<Ask> greedy_asks(uint32_t vocab) {
   std::vector<Ask> asks = different_asks(vocab, 6);
   asks[0].in.logits[17] = 100;

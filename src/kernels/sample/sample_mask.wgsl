@@ -1,5 +1,6 @@
-// Sampling, before everything else: of a sequence with a mask, the logits of tokens that it leaves out become -infinity.
-// One workgroup takes SEGMENT consecutive tokens of a row. A slot's mask is a word, 0: it has none, and a bit a token.
+// Sampling, before everything else: a sequence's mask sets the logits of the tokens that it leaves out to -infinity.
+// One workgroup takes SEGMENT consecutive tokens of a row. A slot's mask is a word, 0 if it has none, and a bit a
+// token.
 //!import sample/sample_place
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> mask: array<u32>;

@@ -17,7 +17,7 @@ struct SampleInput {
   std::vector<uint32_t> counts;  // empty: all zero
   float softcap = 0;
   float logit_scale = 1;
-  // Of more.h; the defaults are those of a plan without.
+  // Input of more.h; the defaults are those of a plan without it.
   uint32_t generated = 0;
   float mu = 0;
   uint32_t xtc_random = 0;

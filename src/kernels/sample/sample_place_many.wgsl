@@ -1,5 +1,5 @@
-// Whose token a workgroup chooses, in plans of many sequences: the rows of the step's table `sampled`. Takes the place of
-// sample_place, which explains Place. Fields of the records: step/step_records.
+// Whose token a workgroup chooses, in plans of many sequences: the rows of the step's table `sampled`. Takes the place
+// of sample_place, which explains Place. Fields of the records: step/step_records.
 //!import common/philox
 //!import common/step_tables
 struct Place {

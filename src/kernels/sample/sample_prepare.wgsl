@@ -1,6 +1,6 @@
 // Sampling, first dispatch: steps 1 to 3 of sample.h, in place, and the highest value of each segment. One workgroup
-// takes SEGMENT consecutive tokens of a row; the first also clears what the next dispatches add to. Of a greedy choice it
-// only finds the best of the plain logits.
+// takes SEGMENT consecutive tokens of a row; the first also clears the sums that the next dispatches add to. For a
+// greedy choice it only finds the best of the plain logits.
 //!import common/mul_wide
 //!import sample/sample_place
 //!import sample/sample_values

@@ -1,4 +1,4 @@
-// What cuts the candidates that gather takes. Its twin with the samplers of more.h: sample_reach_more.
+// The limits of the candidates that gather takes. Its twin with the samplers of more.h: sample_reach_more.
 fn top_k_of(slot: u32) -> u32 { return params[slot].top_k; }
 
 // Is top-p the first to cut, so that it counts the whole vocabulary?

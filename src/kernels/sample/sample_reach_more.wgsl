@@ -1,4 +1,4 @@
-// What cuts the candidates that gather takes, with the samplers of more.h. Takes the place of sample_reach.
+// The limits of the candidates that gather takes, with the samplers of more.h. Takes the place of sample_reach.
 fn is_mirostat(slot: u32) -> bool { return params[slot].mirostat_tau > 0.0; }
 
 fn top_k_of(slot: u32) -> u32 { return select(params[slot].top_k, 0u, is_mirostat(slot)); }

@@ -1,7 +1,7 @@
 // One search among the candidates that stay: the token at which a running sum, from the first token on, reaches a goal.
-// Tokens are ordered by keys of 52 bits, mostly order_of(l) and the id, of 20 bits; each pass sorts those that still match into
-// 1,024 bins by the next ten bits, and keeps the bin where the sum gets there. Few candidates need no bins. Shared: the bins
-// (sample_bins), the found token. Needs of the entry, whose `purpose` says which search it is:
+// Tokens are ordered by keys of 52 bits, mostly order_of(l) and the id, of 20 bits; each pass sorts those that still
+// match into 1,024 bins by the next ten bits, and keeps the bin where the sum gets there. Few candidates need no bins.
+// Shared: the bins (sample_bins), the found token. Needs of the entry, whose `purpose` says which search it is:
 //   Cut, stays(cut, c): what left before; key_of(purpose, cut, c), which no two candidates share;
 //   share(place, purpose, cut, c): what a token adds to the sum; goal_of(place, purpose, total).
 const kPasses = 6u;
@@ -82,8 +82,8 @@ fn search_few(t: u32, place: Place, purpose: u32, cut: Cut, count: u32) -> vec2u
   return workgroupUniformLoad(&found_token);
 }
 
-// The key of the token at which the running sum over the candidates that stay reaches its goal, which must be above 0, as
-// must be the sum of all.
+// The key of the token at which the running sum over the candidates that stay reaches its goal, which must be above 0,
+// as must be the sum of all.
 fn search(t: u32, place: Place, purpose: u32, cut: Cut) -> vec2u {
   let candidates_at = place.row * VOCAB_SIZE;
   let count = between[place.row * kMetaWords + kMetaCount];

@@ -1,6 +1,5 @@
-// The sampling chain against sample_oracle: the same token for the same random number, through every
-// combination of filters; the kept set and the frequencies; penalties as tokens come; and the values that
-// break naive code.
+// Tests the sampling chain against sample_oracle: the same token for the same random number through every combination
+// of filters, the kept set and the frequencies, penalties as tokens come, and values that break naive code.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -213,7 +212,7 @@ TEST(SampleEdges, ExcludedTokensAreNeverDrawn) {
   in.bias = {{357, -kInf}, {707, -1e38f}, {8, 1e9f}};
   in.params.bias_count = 3;
   const SampleOracle oracle = sample_oracle(in);
-  EXPECT_EQ(oracle.kept.size(), 13u);  // 15 were spared, two of them are biased away
+  EXPECT_EQ(oracle.kept.size(), 13u);  // 15 were spared; biases exclude two
   expect_same_tokens(in, 500);
   for_each_variant("sample", sample_variants(), [&](const Policy& policy) {
     const std::vector<uint32_t> got = sample_on_device(in, 500, policy);
@@ -240,7 +239,7 @@ TEST(SampleEdges, BrokenLogitsGiveNoToken) {
 
 TEST(SampleEdges, BiasEntriesAddUpInOrder) {
   SampleInput in = random_input(5003, 79, kOff);
-  in.bias = {{3, 9}, {5002, 11.5f}, {3, 2}, {5003, 100}};  // an id past the vocabulary is nobody's
+  in.bias = {{3, 9}, {5002, 11.5f}, {3, 2}, {5003, 100}};  // an id past the vocabulary belongs to no token
   in.params.bias_count = 4;
   expect_same_tokens(in, 500);
 }
@@ -262,7 +261,8 @@ TEST(Sample, TheSameSeedGivesTheSameTokensAndAnotherOthers) {
   });
 }
 
-// Chi-square over 4,000 draws of 6 tokens (of 40, as compiled for other tests): 5 degrees of freedom, 25.7 is exceeded once in 10,000.
+// Chi-square over 4,000 draws of 6 tokens (of 40, as compiled for other tests): 5 degrees of freedom, 25.7 is exceeded
+// once in 10,000.
 TEST(Sample, DrawsFollowTheSoftmax) {
   SampleInput in{.logits = {}, .params = kOff};
   for (int i = 0; i < 6; ++i) in.logits.push_back(static_cast<float>(i) * 0.4f);

@@ -1,5 +1,5 @@
-// What the four dispatches of the sampling chain agree on: parameters, the order of tokens, integer weights, bins.
-// sample.h defines each step.
+// Shared by the four dispatches of the sampling chain: parameters, the order of tokens, integer weights, bins. sample.h
+// defines each step.
 
 struct SampleParams { // sample.h
   temperature: f32,
@@ -104,7 +104,7 @@ fn scale_64(a: vec2u, fraction: u32) -> vec3u {
 
 fn is_top_k(top_k: u32) -> bool { return top_k > 0u && top_k < VOCAB_SIZE; }
 
-// What top-p has to reach: ceil(total * top_p), at least 1. top_p < 1.
+// The sum that top-p has to reach: ceil(total * top_p), at least 1. top_p < 1.
 fn top_p_target(total: vec2u, top_p: f32) -> vec2u {
   let scaled = scale_64(total, u32(max(top_p, 0.0) * 4294967296.0));
   let target_sum = add_64(scaled.xy, vec2u(scaled.z, 0u));

@@ -1,4 +1,4 @@
-// How the choice of a token is spread over the device: what sample.cpp and logprobs.cpp share.
+// The way in which the choice of a token is spread over the device, for sample.cpp and logprobs.cpp.
 #pragma once
 
 #include "kernels/common/tables.h"

@@ -145,7 +145,7 @@ struct AdvanceRun {
     for (uint32_t slot = 0; slot < sequences; ++slot) alone.push_back(std::make_unique<Alone>());
   }
 
-  // The slot begins: `record` for many, the same values for it alone. Its next row is at record.pos.
+  // The slot begins: `record` for many, the same values for a run by itself. Its next row is at record.pos.
   void begin(uint32_t slot, const SequenceRecord& record) {
     image.record(slot) = record;
     StepState& state = alone[slot]->run.state;
@@ -167,7 +167,7 @@ struct AdvanceRun {
   }
   void upload() { run.overwrite(state_view, image.bytes); }
 
-  // A step that chooses chosen[slot]. Checks the ring, the tables and each slot against itself alone.
+  // A step that chooses chosen[slot]. Checks the ring, the tables and each slot against its run by itself.
   void step(const std::vector<uint32_t>& chosen) {
     const std::vector<SlotEntry> before = image.all_sampled();
     const uint32_t ring_index = image.state().ring_index;
@@ -268,7 +268,7 @@ TEST(Advance, WithoutRowsTheRingMovesAlone) {
 
 TEST(Advance, APieceThatEndsGoesOnBehindItsLastRow) {
   AdvanceRun advance;
-  // Row 0 has stopped; row 1 decodes; rows 2 to 4 are the end of a prompt, whose record Arrange set behind it.
+  // Row 0 has stopped and row 1 decodes. Rows 2 to 4 are the end of a prompt; Arrange has moved its record past them.
   advance.begin(3, {.pos = 20, .ctx_len = 100, .max_generated = 10});
   advance.begin(0, {.pos = 129, .ctx_len = 200, .max_generated = 10});
   advance.image.row(0) = {2, kNowhere};

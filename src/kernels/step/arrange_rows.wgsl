@@ -1,5 +1,5 @@
-// The tables of a step of many sequences. One workgroup in all, an invocation for each decoding slot; the rows of pieces
-// are spread over all of them. Shared: which slots run. Contract: arrange.h.
+// The tables of a step of many sequences. One workgroup in all, an invocation for each decoding slot; the rows of
+// pieces are spread over all invocations. Shared: which slots run. Contract: arrange.h.
 //!import common/step_tables
 //!import step/step_records
 @group(0) @binding(0) var<storage, read_write> state: StepState;

@@ -1,4 +1,4 @@
-// Checks and records the begin and the end of a drafting step, and the tokens behind rows.
+// Checks and records the begin and the end of a drafting step, and the tokens after rows.
 #include "kernels/step/draft.h"
 
 #include "kernels/common/dispatch.h"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kVocab = 20, kRingEntries = 64;
 
-// What the steps of one sequence keep, moved on by the rules of step.h, a choice at a time.
+// The state that steps of one sequence keep, moved on by the rules of step.h, a choice at a time.
 struct Kept {
   StepState state;
   std::vector<uint32_t> counts = std::vector<uint32_t>(kVocab);

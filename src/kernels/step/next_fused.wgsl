@@ -1,7 +1,7 @@
 // A greedy step's end and the next one's input in one dispatch of one workgroup: the best of COUNT bests (Linear::best)
-// is the token, the step state moves on by it, and its embedding and first norm are made.
-// What does not depend on the token is loaded before the first barrier: a round trip to memory costs as much as ten of
-// them. Contract: next.h. Error: embed_norm_row.
+// is the token, the step state moves on by it, and its embedding and first norm are made. Values that do not depend on
+// the token are loaded before the first barrier: a round trip to memory costs as much as ten barriers. Contract:
+// next.h. Error: embed_norm_row.
 //!import sample/sample_argmax_best
 //!import sample/sample_finite
 //!import step/step_move

@@ -1,5 +1,5 @@
-// From the best of the tiles to the next step's input: every variant chooses the same token, moves the state by the rules
-// of step.h, and makes the same row.
+// From the best of the tiles to the next step's input: every variant chooses the same token, moves the state by the
+// rules of step.h, and makes the same row.
 #include <bit>
 #include <cmath>
 
@@ -16,7 +16,7 @@ constexpr float kEps = 1e-5f, kScale = 17.0f;
 // The key of a positive logit (common/argmax_key.wgsl).
 uint32_t key(float logit) { return std::bit_cast<uint32_t>(logit) | 0x80000000u; }
 
-// A plan that ends with Next, over `count` bests of which all are 1 at id 200 + i, except those given.
+// A plan that ends with Next, over `count` bests that are all 1 at id 200 + i, except those given.
 struct NextRun {
   KernelRun run;
   TestWeight table;

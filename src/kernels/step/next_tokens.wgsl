@@ -1,4 +1,4 @@
-// The token behind each row of a step. An invocation makes one; nothing is shared. Contract: draft.h.
+// The token after each row of a step. An invocation makes one; no memory is shared. Contract: draft.h.
 //!import common/step_state
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> tokens: array<u32>;

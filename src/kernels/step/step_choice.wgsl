@@ -1,4 +1,4 @@
-// What a choice does to the step state, the ring and the penalties: points 1 to 4 of step.h. One invocation calls
+// Applies a choice to the step state, the ring and the penalties: points 1 to 4 of step.h. One invocation calls
 // end_step(). Bindings of the entry: state, ring, counts, recent. Consts: TOKEN_RING, PENALTY_RING, MAX_STOP_TOKENS,
 // VOCAB_SIZE.
 //!import step/step_move

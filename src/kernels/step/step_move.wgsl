@@ -8,7 +8,7 @@ const kStopToken = 1u;
 const kTokenLimit = 2u;
 const kContextFull = 3u;
 
-// What it decides by. Loaded at once, so that nothing waits for it later.
+// The fields that it decides by, loaded at once, so that no later step waits for them.
 struct StepNow {
   pos: u32,
   rows: u32,

@@ -1,5 +1,5 @@
-// What every kernel test stands on: one device per process, buffers with poison and guard words, a recorded
-// plan, and a loop over the rows of a variant table. The numbers to compare with come from oracle.h.
+// The ground of every kernel test: one device per process, buffers with poison and guard words, a recorded plan, and a
+// loop over the rows of a variant table. The numbers to compare with come from oracle.h.
 //
 //   for_each_variant("rms_norm", rms_norm_variants(), [&](const Policy& policy) {
 //     KernelRun run(policy, /*max_rows=*/3);
@@ -36,8 +36,8 @@ gpu::Device& device();
 
 // Every 32-bit word of an output before the kernel runs: a NaN as f32, far outside as an integer.
 inline constexpr uint32_t kPoison = 0x7FC0DEADu;
-// Around outputs; the views given to kernels include the guard behind the data, so that a write past the end
-// is seen even where the provider clamps it into the binding.
+// Around outputs. The views given to kernels include the guard after the data, so that a write past the end is seen
+// even if the provider clamps it into the binding.
 inline constexpr uint64_t kGuardBytes = 256;
 
 // One plan on the shared device. Test failures (device errors, overwritten guards) are reported to
@@ -116,8 +116,8 @@ class KernelRun {
 // Prints "not run here: <variant>: <reason>" once per pair.
 void note_refusal(std::string_view variant, std::string_view reason);
 
-// Calls `body` with a policy that forces each row of the table in turn; rows that this device cannot run are
-// told by name. Fails if not a single row ran: the last row of a table is portable.
+// Calls `body` with a policy that forces each row of the table in turn; prints the names of rows that this device
+// cannot run. Fails if not a single row ran: the last row of a table is portable.
 template <class Row, class Body>
 void for_each_variant(std::string_view operation, std::span<const Row> rows, Body body) {
   uint32_t ran = 0;

@@ -21,7 +21,7 @@ class Random {
   uint64_t state_;
 };
 
-// Normal values, one in 64 of them 30 times larger, as activations of real models have.
+// Normal values, one in 64 multiplied by 30, as activations of real models have.
 std::vector<float> random_floats(size_t count, uint64_t seed, float scale = 1.0f);
 
 // |got - want| / |want| in the Euclidean norm; infinity if a value of `got` is not finite where `want` is.

@@ -1,5 +1,5 @@
-// The state buffer of plans for many sequences on the CPU (common/step_tables.h): what a test uploads before a kernel and
-// compares after it.
+// The state buffer of plans for many sequences on the CPU (common/step_tables.h): a test uploads it before a kernel and
+// compares it after it.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Arguments that models write as bare text between marks: the tool's schema says which of them are strings, the others are
-// JSON.
+// Arguments that models write as bare text between marks: the tool's schema says which arguments are strings, the
+// others are JSON.
 #pragma once
 
 #include <string>

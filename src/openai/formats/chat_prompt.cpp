@@ -6,7 +6,7 @@
 namespace doppler::openai {
 namespace {
 
-// Of a request with a grammar and tools that may be called: an answer after its schema, or a call.
+// For a request with a grammar and tools that may be called: an answer after its schema, or a call.
 Result<Grammar> answer_or_call(const CallFormat* calls, const ChatFields& chat, const Grammar& given) {
   Grammar both;
   if (calls && given.kind == GrammarKind::kJsonSchema)
@@ -22,7 +22,7 @@ Result<Grammar> answer_or_call(const CallFormat* calls, const ChatFields& chat, 
   return both;
 }
 
-// Of a call that must come; empty: any tool's.
+// The name of the tool that must be called; empty: any tool's.
 std::string forced_name(const ChatFields& chat) {
   if (chat.tool_choice == ToolChoice::kNamed || chat.tools.size() != 1) return chat.tool_name;
   const Json* function = find(chat.tools[0], "function");

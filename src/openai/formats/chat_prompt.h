@@ -1,5 +1,5 @@
-// From a chat to the model's prompt and to what its answer is read by: which tools' and reasoning's marks, which opening is
-// forced, which grammar holds.
+// From a chat to the model's prompt and to the rules by which its answer is read: the marks of tools and reasoning, the
+// forced opening, the grammar.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // DeepSeek: between <｜tool▁calls▁begin｜> and <｜tool▁calls▁end｜> one call after the other. Each stands between
-// <｜tool▁call▁begin｜> and <｜tool▁call▁end｜>: function<｜tool▁sep｜>f, a line feed and the arguments in a fence of V3 and R1,
-// f<｜tool▁sep｜>{...} of V3.1. Kimi K2 has the same with marks of its own and functions.f:0 for a name.
+// <｜tool▁call▁begin｜> and <｜tool▁call▁end｜>: function<｜tool▁sep｜>f, a line feed and the arguments in a fence of V3 and
+// R1, f<｜tool▁sep｜>{...} of V3.1. Kimi K2 has the same with marks of its own and functions.f:0 for a name.
 #include "base/json.h"
 #include "base/text.h"
 #include "openai/formats/formats.h"
@@ -47,7 +47,7 @@ class DeepSeekReader : public CallReader {
  private:
   enum class At : uint8_t { kMark, kHead, kName, kArguments };
 
-  // What closes a fence belongs to no mark.
+  // The end of a fence belongs to no mark.
   Taken take_mark(char c) {
     if (text_.empty() && (c == ' ' || c == '\n' || c == '`')) return Taken::kMore;
     text_ += c;
@@ -63,7 +63,7 @@ class DeepSeekReader : public CallReader {
     return Taken::kRefused;
   }
 
-  // Arguments right behind the separator: the name was in front of it.
+  // If arguments follow the separator at once, the name was before it.
   Taken take_name(char c, AnswerEvents& out) {
     if (c != '{') {
       text_ += c;

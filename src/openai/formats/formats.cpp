@@ -5,7 +5,7 @@
 namespace doppler::openai {
 namespace {
 
-// What goes on behind a name in a JSON object that ends with the arguments.
+// The text after a name in a JSON object that ends with the arguments.
 constexpr std::string_view kJsonArguments = "\", \"arguments\": ";
 constexpr std::string_view kJsonParameters = "\", \"parameters\": ";
 
@@ -145,7 +145,7 @@ constexpr ReasoningFormat kReasoningFormats[] = {
     {{"<|channel>thought\n", "<channel|>"}, true},
     {{"<seed:think>", "</seed:think>"}, true},
 };
-// How that last mark is found in a template.
+// The text by which a template shows that last mark.
 constexpr std::string_view kGemma4Channel = "<|channel>";
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The ways in which models mark calls of tools and reasoning. Which one a model has, its chat template shows: it writes
-// earlier calls in the form that the model was trained to write. A format is a file beside this one and a row here.
+// The ways in which models mark calls of tools and reasoning. A model's chat template shows which way the model
+// has: it writes earlier calls in the form that the model was trained to write. A format is a file beside this one and
+// a row here.
 #pragma once
 
 #include <memory>
@@ -15,33 +16,34 @@ namespace doppler::openai {
 
 struct CallFormat {
   const char* name;
-  // In the source of templates whose models write it, beside `opening`; empty: `opening` alone.
+  // A text in the source of templates whose models write it, beside `opening`; empty: only `opening`.
   std::string_view sign;
   std::string_view opening;
   bool opens_with_brace = false;  // an answer that begins with "{" is a call too
   bool shows_special = false;     // the marks are special tokens
   std::unique_ptr<CallReader> (*make_reader)(std::string_view tools);
-  // What a call begins with up to the tool's name, and what goes on behind it.
+  // The begin of a call up to the tool's name, and the text after the name.
   std::string_view before_name, behind_name;
-  // Of formats whose arguments are JSON, for call_grammar(): what is behind these; null: they are none.
+  // For formats whose arguments are JSON, for call_grammar(): the text after the arguments; null: they are not JSON.
   const char* closing = nullptr;
-  bool grammar_has_names =
-      false;  // behind_name is plain text, so that a grammar may leave the name to the model
-  // Of formats whose reader reads whole answers, from their first character: what opens a text. Empty: the others.
+  // behind_name is plain text, so that a grammar may leave the name to the model
+  bool grammar_has_names = false;
+  // For formats whose reader reads whole answers, from their first character: the opening of a text. Empty: other
+  // formats.
   std::string_view answer_opening = {};
-  // Makes the chat what templates of such models expect; null: nothing is to be made.
+  // Changes the chat as templates of such models expect it; null: no change is needed.
   void (*prepare)(ChatFields& chat, std::string_view template_source) = nullptr;
 
-  // The text behind which the model can only go on with a call; `tool` empty: of any.
+  // A text after which the model can only go on with a call; `tool` empty: of any.
   std::string forced(std::string_view tool) const;
 };
 
-// Null: the template knows none of them.
+// Null: the template knows no format.
 const CallFormat* call_format_of(std::string_view template_source);
 const CallFormat* call_format_named(std::string_view name);
 
-// What goes on behind forced(name) to the end of one call: its name, if it is open, and arguments after the tool's schema.
-// With `answer`, a schema, instead: a whole call or such an answer. Kind kNone: the format has no such grammar.
+// The grammar after forced(name) to the end of one call: its name, if it is open, and arguments after the tool's
+// schema. With `answer`, a schema, instead: a whole call or such an answer. Kind kNone: the format has no such grammar.
 Grammar call_grammar(const CallFormat& format, const Json& tools, std::string_view name,
                      const std::string* answer = nullptr);
 
@@ -51,7 +53,7 @@ struct ReasoningFormat {
 };
 const ReasoningFormat* reasoning_format_of(std::string_view template_source);
 
-// What makes readers, a file for each way of writing.
+// The makers of readers, a file for each way of writing.
 std::unique_ptr<CallReader> make_hermes_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_qwen_xml_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_seed_reader(std::string_view tools);

@@ -284,7 +284,7 @@ TEST_P(FormatOfFamily, IsFoundInItsTemplate) {
 }
 INSTANTIATE_TEST_SUITE_P(Families, FormatOfFamily, testing::ValuesIn(kFamilies));
 
-// What forces a call is the beginning of one.
+// The text that forces a call is the beginning of one.
 TEST(CallFormat, AForcedCallIsRead) {
   for (const char* name :
        {"hermes", "qwen-xml", "seed", "minimax", "nemotron", "mistral", "mistral-args", "llama-3", "glm"}) {
@@ -356,7 +356,7 @@ TEST(ChatPrompt, AnswersOfHarmonyWithAGrammarBeginInTheirChannel) {
   EXPECT_EQ(shown({parser.push(prompt.forced), parser.push("{}"), parser.finish()}), "{}");
 }
 
-// With one tool "required" is that tool by name.
+// "required" with one tool forces that tool by name.
 TEST(ChatPrompt, OneRequiredToolIsForcedByName) {
   const std::string body =
       R"({"messages": [{"role": "user", "content": "Q"}], "tool_choice": "required", "tools": )" +

@@ -1,5 +1,5 @@
-// Gemma: call:f{key:<escape>text<escape>,n:3}<end_function_call> of FunctionGemma, and the same with the marks of Gemma 4.
-// Keys are bare, strings stand between two marks, the rest is JSON. A call is given out when it is whole.
+// Gemma: call:f{key:<escape>text<escape>,n:3}<end_function_call> of FunctionGemma, and the same with the marks of Gemma
+// 4. Keys are bare, strings stand between two marks, the rest is JSON. A call is given out when it is whole.
 #include "base/json.h"
 #include "openai/formats/formats.h"
 

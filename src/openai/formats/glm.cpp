@@ -1,5 +1,5 @@
-// GLM 4.5 to 4.7: <tool_call>f, then <arg_key>key</arg_key><arg_value>value</arg_value> for each argument, with line feeds
-// between them or none, </tool_call>. Values are bare text.
+// GLM 4.5 to 4.7: <tool_call>f, then <arg_key>key</arg_key><arg_value>value</arg_value> for each argument, with line
+// feeds between them or none, </tool_call>. Values are bare text.
 #include "base/json.h"
 #include "base/text.h"
 #include "openai/formats/bare_argument.h"

@@ -1,6 +1,6 @@
-// Harmony of gpt-oss: an answer is messages, each a head, <|message|>, its text and <|end|>, <|call|> or <|return|>. The head
-// has a channel and perhaps whom the message is for: <|start|>assistant<|channel|>commentary to=functions.f
-// <|constrain|>json<|message|>{...}<|call|>. The prompt ends behind the first "<|start|>assistant".
+// Harmony of gpt-oss: an answer is messages, each a head, <|message|>, its text and <|end|>, <|call|> or <|return|>.
+// The head has a channel and perhaps whom the message is for: <|start|>assistant<|channel|>commentary to=functions.f
+// <|constrain|>json<|message|>{...}<|call|>. The prompt ends after the first "<|start|>assistant".
 #include <array>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
 // A call as a JSON object, {"name": "f", "arguments": {...}}, read while it arrives: the name when it is whole, the
-// arguments piece by piece as they are written. Several formats have it between marks of their own.
+// arguments piece by piece. Several formats have it between marks of their own.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// LFM2: <|tool_call_start|>[f(a="b", n=3), g()]<|tool_call_end|>, calls as Python writes them. A call is given out when it is
-// whole. Where the conversation asks for JSON, [{"name": "f", "arguments": {...}}] stands between these marks.
+// LFM2: <|tool_call_start|>[f(a="b", n=3), g()]<|tool_call_end|>, calls as Python writes them. A call is given out when
+// it is whole. If the conversation asks for JSON, [{"name": "f", "arguments": {...}}] stands between these marks.
 #include "base/json.h"
 #include "openai/formats/formats.h"
 #include "openai/formats/json_call.h"
@@ -60,7 +60,7 @@ class Lfm2Reader : public CallReader {
 
 std::unique_ptr<CallReader> make_lfm2_reader(std::string_view) { return std::make_unique<Lfm2Reader>(); }
 
-// Most of the templates show an earlier answer's content alone: its calls become a part of that.
+// Most of the templates show only the content of an earlier answer: its calls become a part of that.
 void prepare_lfm2(ChatFields& chat, std::string_view source) {
   const bool shows_calls = source.find("tool_calls") != std::string_view::npos;
   for (Json& message : chat.messages) {

@@ -1,5 +1,5 @@
-// Llama 3: {"name": "f", "parameters": {...}} as the whole answer, sometimes behind <|python_tag|>; several are parted by
-// ";". Python code behind that mark is no call of a function and stays text.
+// Llama 3: {"name": "f", "parameters": {...}} as the whole answer, sometimes after <|python_tag|>; ";" separates
+// several. Python code after that mark is no call of a function and stays text.
 #include "openai/formats/formats.h"
 #include "openai/formats/json_call.h"
 

@@ -1,5 +1,5 @@
-// Mistral: [TOOL_CALLS][{"name": "f", "arguments": {...}}, ...], and of later models [TOOL_CALLS]f[ARGS]{...}, each call
-// behind a mark of its own and with [CALL_ID] and an id between, which is not used. Nemotron writes such a list between
+// Mistral: [TOOL_CALLS][{"name": "f", "arguments": {...}}, ...]. Later models write [TOOL_CALLS]f[ARGS]{...}, each call
+// after a mark of its own and with [CALL_ID] and an id between, which is not used. Nemotron writes such a list between
 // <TOOLCALL> and </TOOLCALL>.
 #include "openai/formats/formats.h"
 #include "openai/formats/json_call.h"
@@ -14,7 +14,7 @@ constexpr size_t kMostNameBytes = 256;
 
 class MistralReader : public CallReader {
  public:
-  // closing: behind the list; empty: nothing is.
+  // closing: the mark after the list; empty: there is none.
   explicit MistralReader(std::string_view closing = {}) : closing_(closing) {}
 
   Taken take(char c, AnswerEvents& out) override {
@@ -56,7 +56,7 @@ class MistralReader : public CallReader {
   }
 
   Taken take_closing(char c) {
-    if ((c == ' ' || c == '\n') && closing_.starts_with('<')) return Taken::kMore;  // in front of it
+    if ((c == ' ' || c == '\n') && closing_.starts_with('<')) return Taken::kMore;  // space before the mark
     if (!closing_.starts_with(c)) return Taken::kRefused;
     closing_.remove_prefix(1);
     return closing_.empty() ? Taken::kEnd : Taken::kMore;
@@ -87,7 +87,7 @@ class MistralReader : public CallReader {
   }
 
   At at_ = At::kFirst;
-  std::string_view closing_;  // what of it is still to come
+  std::string_view closing_;  // the part of the mark that is still to come
   JsonCall call_;
   JsonExtent extent_;
   std::string name_;

@@ -1,7 +1,6 @@
-// What a model writes, taken apart while it arrives: text, reasoning and calls of tools. Models mark them in different
-// ways; a format (formats.h) knows the marks and has a reader for what is in a call. Everything goes character by
-// character, so that it does not matter where a text was cut.
-// Read next: formats.h, json_call.h.
+// Takes a model's output apart while it arrives: text, reasoning and calls of tools. Models mark them in different
+// ways; a format (formats.h) knows the marks and has a reader for the inside of a call. Everything goes character by
+// character, so that it does not matter where a text was cut. Read next: formats.h, json_call.h.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class AnswerEvents {
  public:
   void add(AnswerEvent::Kind kind, std::string_view text);
   std::vector<AnswerEvent> take() { return std::exchange(events_, {}); }
-  // From now on a second call ends the answer: neither it nor what is behind it is taken.
+  // From now on a second call ends the answer: neither it nor the text after it is taken.
   void allow_one_call() { one_call_ = true; }
   bool is_closed() const { return is_closed_; }
 
@@ -44,14 +43,14 @@ enum class Taken : uint8_t {
   kRefused  // this character does not belong to it
 };
 
-// Reads what is behind the mark that opens a call.
+// Reads the text after the mark that opens a call.
 class CallReader {
  public:
   virtual ~CallReader() = default;
   virtual Taken take(char c, AnswerEvents& out) = 0;
   // The answer has ended: what was held back.
   virtual void finish(AnswerEvents&) {}
-  // Whether a call of it was given out.
+  // True if it gave out a call.
   virtual bool has_begun() const = 0;
 };
 
@@ -67,7 +66,7 @@ class OutputParser {
   struct Setup {
     const CallFormat* calls = nullptr;          // null: calls are not looked for
     const ReasoningMarks* reasoning = nullptr;  // null: nor is reasoning
-    bool begins_in_reasoning = false;           // the prompt ends behind the opening mark
+    bool begins_in_reasoning = false;           // the prompt ends after the opening mark
     std::string tools;                          // JSON text of the tools that may be called
     bool one_call = false;                      // a second call ends the answer, and is not told
   };
@@ -78,7 +77,7 @@ class OutputParser {
   std::vector<AnswerEvent> push(std::string_view text);
   // The answer has ended: what was held back.
   std::vector<AnswerEvent> finish();
-  // Nothing more comes of it, whatever is pushed.
+  // No more events come, whatever is pushed.
   bool is_closed() const { return events_.is_closed(); }
 
  private:
@@ -101,7 +100,7 @@ class OutputParser {
   std::string call_text_;  // of a call that is not certain yet
   std::unique_ptr<CallReader> reader_;
   bool at_start_ = true;      // nothing but space so far
-  bool drops_space_ = false;  // behind a mark
+  bool drops_space_ = false;  // after a mark
 };
 
 }  // namespace doppler::openai

@@ -1,7 +1,7 @@
-// Calls as XML: Qwen Coder's <tool_call><function=f><parameter=key>value</parameter>...</function></tool_call>, the same behind
-// marks of its own of Seed-OSS, and MiniMax's <invoke name="f"><parameter name="key">value</parameter>...</invoke>, of which
-// several stand between one pair of marks. Values are bare text; the tool's schema says which of them are strings, the others
-// are JSON.
+// Calls as XML: Qwen Coder's <tool_call><function=f><parameter=key>value</parameter>...</function></tool_call>;
+// Seed-OSS has the same after marks of its own. MiniMax has <invoke name="f"><parameter
+// name="key">value</parameter>...</invoke>, several between one pair of marks. Values are bare text; the tool's schema
+// says which values are strings, the others are JSON.
 #include "base/json.h"
 #include "openai/formats/bare_argument.h"
 #include "openai/formats/formats.h"
@@ -54,7 +54,7 @@ class XmlCallReader : public CallReader {
     return true;
   }
 
-  // One of the marks that may come here, with space in front of it.
+  // One of the marks that may come here, perhaps after space.
   Taken take_mark(char c, AnswerEvents& out) {
     if (text_.size() == 1 && (c == ' ' || c == '\n')) return go_to(At::kBetween);
     const std::string_view opening = is_open_ ? marks_.parameter : marks_.function;

@@ -1,5 +1,5 @@
-// Embeddings: OpenAI's /v1/embeddings, Ollama's /api/embed and, of older clients, /api/embeddings. Texts of a request are
-// evaluated one after another on the model's thread.
+// Embeddings: OpenAI's /v1/embeddings, Ollama's /api/embed and, for older clients, /api/embeddings. Texts of a request
+// are evaluated one after another on the model's thread.
 #include <algorithm>
 #include <chrono>
 #include <variant>

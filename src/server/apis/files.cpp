@@ -34,7 +34,7 @@ Result<StoredFile> upload(Service& service, const Exchange& exchange) {
   return service.files().put(file->content, file->filename.substr(0, kMostNameBytes), purpose);
 }
 
-// A file on its way to a client: no more of it in memory than the client has yet to take.
+// A file on its way to a client: memory holds only the part that the client has yet to take.
 class FileAnswer : public std::enable_shared_from_this<FileAnswer> {
  public:
   FileAnswer(std::shared_ptr<Exchange> exchange, std::FILE* file)
@@ -49,7 +49,7 @@ class FileAnswer : public std::enable_shared_from_this<FileAnswer> {
  private:
   static constexpr size_t kPieceBytes = 64 << 10;
 
-  // On the worker's thread alone.
+  // Only on the worker's thread.
   void pump() {
     std::string piece;
     while (file_ && !exchange_->is_congested() && !exchange_->is_gone()) {
@@ -68,7 +68,7 @@ class FileAnswer : public std::enable_shared_from_this<FileAnswer> {
 
 }  // namespace
 
-// The disk holds up nobody else's body.
+// Writing to the disk does not hold up the body of another request.
 void answer_upload(Service& service, const Call& call) {
   service.file_worker().post([&service, exchange = call.exchange] {
     const auto file = upload(service, *exchange);

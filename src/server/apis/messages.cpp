@@ -80,7 +80,7 @@ Result<void> add_message(const Json& message, Json* out) {
           printable(type.value_or("")).c_str());
     }
   }
-  if (text.empty() && calls.empty() && *role != "assistant") return {};  // results of tools alone
+  if (text.empty() && calls.empty() && *role != "assistant") return {};  // only results of tools
   Json made = {{"role", *role}, {"content", std::move(text)}};
   if (!reasoning.empty()) made["reasoning_content"] = std::move(reasoning);
   if (!calls.empty()) made["tool_calls"] = std::move(calls);
@@ -119,7 +119,8 @@ Result<void> add_tools(const Json& body, Json* out) {
   return {};
 }
 
-// What the answer must be: {"type": "json_schema", "schema": {...}} as "output_config.format", or by its older name.
+// Reads the required form of the answer: {"type": "json_schema", "schema": {...}} as "output_config.format", or by its
+// older name.
 Result<void> add_format(const Json& body, Json* out) {
   const Json* format = find(body, "output_format");
   const char* field = "output_format";
@@ -193,7 +194,7 @@ class MessagesWriter : public openai::AnswerWriter {
   }
 
   std::string event(uint32_t, const AnswerEvent& event, const ChoiceAnswer& answer) override {
-    // A block must be begun before what is in it is told.
+    // A block must begin before its content.
     std::string out;
     switch (event.kind) {
       case AnswerEvent::Kind::kText:

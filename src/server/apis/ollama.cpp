@@ -40,7 +40,7 @@ constexpr const char* kLoadOptions[] = {"num_ctx",       "num_batch", "num_gpu",
                                         "num_thread",    "use_mmap",  "numa",    "num_keep",
                                         "repeat_last_n", "low_vram",  "f16_kv",  "use_mlock"};
 
-// What the bodies of both endpoints have in common.
+// The common fields of both endpoints' bodies.
 Result<Json> common_body(const Json& body) {
   Json out = {{"stream", true}};
   for (const char* name : {"model", "stream", "tools"}) {

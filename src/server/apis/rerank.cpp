@@ -1,5 +1,5 @@
-// /v1/rerank, as Jina's, Cohere's and llama.cpp's servers have it: how well texts answer a query, the best first. The texts are
-// scored one after another on the model's thread.
+// /v1/rerank, as Jina's, Cohere's and llama.cpp's servers have it: scores how well texts answer a query, the best
+// first. The texts are scored one after another on the model's thread.
 #include <algorithm>
 #include <functional>
 

@@ -1,4 +1,5 @@
-// OpenAI's Responses: an answer is a list of items (reasoning, a message, calls), told by events that carry a number each.
+// OpenAI's Responses: an answer is a list of items (reasoning, a message, calls), told by events that carry a number
+// each.
 #include "base/text.h"
 #include "server/apis/responses_body.h"
 #include "server/routes.h"
@@ -253,7 +254,7 @@ void answer_delete_response(Service& service, const Call& call) {
               "invalid_request_error");
 }
 
-// POST /v1/responses/ID/cancel: what runs ends, with what was told.
+// POST /v1/responses/ID/cancel: a running answer ends with the text so far.
 void answer_cancel_response(Service& service, const Call& call) {
   constexpr std::string_view kCancel = "/cancel";
   const std::string id =

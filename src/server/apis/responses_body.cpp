@@ -44,7 +44,7 @@ Result<void> add_item(const Json& item, Json* messages) {
   return {};
 }
 
-// What asks for something that is not here.
+// Refuses fields that ask for features that are not here.
 Result<void> check_refused(const Json& body) {
   for (const char* name : {"background", "conversation", "prompt", "top_logprobs"}) {
     const Json value = member(body, name);

@@ -12,7 +12,7 @@
 namespace doppler::server {
 
 struct StoredResponse {
-  Json body;      // as it was answered
+  Json body;      // the answer that was sent
   Json messages;  // the conversation with its answer, as OpenAI's chats have it
 };
 

@@ -15,7 +15,7 @@ namespace doppler::server {
 namespace {
 
 constexpr const char* kIdPrefix = "batch_";
-constexpr const char* kWindow = "24h";  // the only one OpenAI's API knows; nothing is late here
+constexpr const char* kWindow = "24h";  // the only window of OpenAI's API; no batch is late here
 constexpr size_t kMostMetadata = 16;    // OpenAI's limit
 constexpr auto kTick = std::chrono::milliseconds(100);
 
@@ -47,7 +47,7 @@ Result<void> check_metadata(const Json* metadata) {
               kMostMetadata);
 }
 
-// The first request that can be read says which model answers all of them.
+// The first readable request names the model that answers all requests.
 Result<std::string> first_model(openai::LineReader& reader) {
   while (true) {
     DP_TRY(const auto text, reader.next());
@@ -222,7 +222,7 @@ void Batches::answer(const std::string& id) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;  // goes on when the server begins again
   }
-  // What is answered is kept in any case.
+  // Answers are kept in any case.
   if (auto kept = keep_answers(work); !kept) return fail_batch(id, "server_error", kept.error());
   if (totals || status_of(id) == "cancelling") return finish_batch(id);
   fail_batch(id, totals.error().kind() == ErrorKind::kInvalidInput ? "invalid_file" : "server_error",

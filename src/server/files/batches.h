@@ -1,6 +1,6 @@
-// Batches of OpenAI's API: files of requests that are answered beside those who wait for theirs, one batch after the other.
-// A batch's record is the object that the API tells, kept as it is; what was under way when the server ended goes on when it
-// begins again with the same folder.
+// Batches of OpenAI's API: files of requests that are answered beside those who wait for theirs, one batch after the
+// other. A batch's record is the object that the API tells. Batches that were under way when the server ended go on
+// when it begins again with the same folder.
 // Read next: batch/batch_run.h (the work).
 #pragma once
 
@@ -20,7 +20,7 @@
 namespace doppler::server {
 
 struct BatchOptions {
-  GenerateOptions defaults;  // where a request does not say
+  GenerateOptions defaults;  // if a request does not say
   uint32_t in_flight = 1;    // requests that the model has at a time
 };
 
@@ -37,7 +37,7 @@ class Batches {
   Result<Json> create(const Json& body);
   std::optional<Json> get(const std::string& id) const;
   std::vector<Json> list() const;  // the oldest first
-  // What was begun ends without answers; what is answered stays. No value: there is no such batch.
+  // Requests under way end without answers; finished answers stay. No value: there is no such batch.
   std::optional<Json> cancel(const std::string& id);
 
  private:

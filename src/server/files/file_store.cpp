@@ -41,7 +41,7 @@ void FileStore::read_earlier() {
     if (const auto number = get_integer(json, "created_at"); number && *number) file.created = **number;
     files_.emplace(id, std::move(file));
   }
-  // What an end in the middle left.
+  // Removes the remains of an end in the middle.
   for (const std::string& name : folder_->names()) {
     const bool is_content = name.starts_with(kIdPrefix) && name.find('.') == std::string::npos;
     if (is_content && !files_.contains(name)) folder_->remove(name);

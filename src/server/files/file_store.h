@@ -1,6 +1,5 @@
-// Files of clients, by id: what /v1/files keeps. The bytes of a file lie under its id, what is known of it under "ID.json",
-// so that a folder that is named goes on with what it had.
-// Read next: batches.h (what they are for).
+// Files of clients, by id: the storage of /v1/files. The bytes of a file lie under its id, its record under "ID.json",
+// so that a named folder keeps its files over a restart. Read next: batches.h (their use).
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ Result<std::unique_ptr<PrivateFolder>> PrivateFolder::open(const std::string& gi
     if (!S_ISDIR(facts.st_mode)) return fail(ErrorKind::kInvalidInput, "%s is no folder.", path.c_str());
     if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
       return fail(ErrorKind::kInvalidInput,
-                  "Others can read %s, where clients' files are kept; it must be this user's alone (chmod "
+                  "Others can read %s, where clients' files are kept; only this user may read it (chmod "
                   "700).",
                   path.c_str());
     }

@@ -1,5 +1,5 @@
-// A folder that this server alone writes to and that its user alone may read. Names in it are ours, never a client's.
-// Read next: file_store.h.
+// A folder that only this server writes to and only its user may read. Names in it are ours, never a client's. Read
+// next: file_store.h.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace doppler::server {
 
 class PrivateFolder {
  public:
-  // Makes the folder where it is not there. Empty path: one of a name of its own that is removed at the end. Errors: another
-  // server uses it, others may read it, or it cannot be made.
+  // Makes the folder if it does not exist. Empty path: one of a name of its own that is removed at the end. Errors:
+  // another server uses it, others may read it, or it cannot be made.
   static Result<std::unique_ptr<PrivateFolder>> open(const std::string& path);
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;
@@ -22,7 +22,7 @@ class PrivateFolder {
 
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
   std::vector<std::string> names() const;
-  // All of it or nothing, also where the power fails.
+  // Writes the whole file or nothing, even if the power fails.
   Result<void> write(const std::string& name, std::string_view bytes) const;
   Result<void> rename(const std::string& from, const std::string& to) const;
   void remove(const std::string& name) const;  // if it is there

@@ -1,13 +1,11 @@
-// Regular expressions for pre-tokenizers: the subset their patterns use, compiled once to a table so that a
-// match costs one look-up a character and never backtracks. Semantics are those of Oniguruma (which the
-// tokenizer.json format means): leftmost, first alternative first, Unicode classes.
+// Regular expressions for pre-tokenizers: the subset their patterns use, compiled once to a table so that a match costs
+// one look-up a character and never backtracks. Semantics are those of Oniguruma (which the tokenizer.json format
+// means): leftmost, first alternative first, Unicode classes.
 //
-// Read: literals, ., classes with ranges, nesting, ^ and &&, \s \S \d \D \w \W \h \p{..} \P{..} \n \r \t \f
-// \v
-// \xHH \x{..} \uHHHH, groups (..) (?:..) (?i:..), |, ? * + {m} {m,} {m,n} with lazy ? and (on one class)
-// possessive
-// +, look-ahead (?=X) (?!X) at one class X, $ \z. Anything else (\b, back references, look-behind, ...) is an
-// error that names it. Read next: regex_parser.h (the syntax tree), regex_compile.cpp.
+// The parser reads literals, ., classes with ranges, nesting, ^ and &&, \s \S \d \D \w \W \h \p{..} \P{..} \n \r \t \f
+// \v \xHH \x{..} \uHHHH, groups (..) (?:..) (?i:..), |, ? * + {m} {m,} {m,n} with lazy ? and (on one class) possessive
+// +, look-ahead (?=X) (?!X) at one class X, $ \z. Anything else (\b, back references, ...) is an error that names it.
+// Read next: regex_parser.h (the syntax tree), regex_compile.cpp.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-// Character classes of the pattern syntax: \s, \p{L}, [^\r\n\p{L}] and the like. Used by regex_parser.cpp
-// alone.
+// Character classes of the pattern syntax: \s, \p{L}, [^\r\n\p{L}] and the like. Only regex_parser.cpp uses them.
 #pragma once
 
 #include <string_view>
@@ -28,7 +27,7 @@ struct PatternCursor {
   }
 };
 
-// What an escape means inside and outside of brackets: a class or one character. The cursor is after the '\'.
+// The meaning of an escape inside and outside of brackets: a class or one character. The cursor is after the '\'.
 Result<CodePointSet> parse_class_escape(PatternCursor& cursor);
 // The cursor is after the opening '['; reads to the closing one.
 Result<CodePointSet> parse_bracket_class(PatternCursor& cursor, int depth);

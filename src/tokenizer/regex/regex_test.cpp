@@ -1,4 +1,4 @@
-// Patterns against what Oniguruma makes of them, as tables: pattern, text, the matches.
+// Compares matches with Oniguruma's, as tables: pattern, text, the matches.
 #include "tokenizer/regex/regex.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Regex, RefusalsSayWhat) {
 }
 
 TEST(Regex, HostileTextIsLinear) {
-  // Quadratic scanning of these takes hours; the test's time limit is the assertion.
+  // A quadratic scan would take hours here; the test's time limit is the assertion.
   const std::string spaces = std::string(1 << 20, ' ') + "a";
   EXPECT_EQ(matches(R"(\s+$)", spaces).size(), 0u);
   EXPECT_EQ(matches(R"(\s*[\r\n]+|\s)", spaces).size(), spaces.size() - 1);

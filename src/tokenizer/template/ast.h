@@ -36,7 +36,7 @@ enum class NodeKind : uint8_t {
   kSlice,       // a: object; list: start, stop, step or kNoNode
   kCall,        // a: callee; b: index of calls
   kFilter,      // a: operand or none in a filter block; b: index of calls; c: index of filters
-  kTest,        // a: operand; b: index of calls; c: index of tests; op: 1 when negated
+  kTest,        // a: operand, b: index of calls, c: index of tests, op: 1 if negated
   // Statements.
   kText,         // a: index of constants
   kOutput,       // a: expression
@@ -83,7 +83,8 @@ struct MacroSpec {
   std::vector<uint32_t> parameters;  // indices of names
   std::vector<NodeId> defaults;      // of the last parameters
   NodeId body = kNoNode;
-  uint32_t varargs = kNoNode, kwargs = kNoNode;  // indices of names, where the body reads what is left over
+  uint32_t varargs = kNoNode,
+           kwargs = kNoNode;  // indices of names, if the body reads the remaining arguments
 };
 
 template <class Function>

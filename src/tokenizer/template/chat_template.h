@@ -36,7 +36,7 @@ class ChatTemplate {
   Result<std::string> render(std::span<const ChatMessage> messages, std::string_view bos_token,
                              std::string_view eos_token, bool add_generation_prompt = true) const;
 
-  // Whether the template reads the variable at all ("tools", "enable_thinking").
+  // True if the template reads the variable at all ("tools", "enable_thinking").
   bool mentions(std::string_view variable) const;
 
  private:

@@ -1,5 +1,5 @@
-// What a chat template may not do: every bound of limits.h, and error sentences that name the line and the
-// cause. Results that are right: chat_template_test.cpp.
+// Tests the limits of a chat template: every bound of limits.h, and error sentences that name the line and the cause.
+// chat_template_test.cpp tests right results.
 #include <gtest/gtest.h>
 
 #include "tokenizer/template/chat_template.h"
@@ -24,7 +24,7 @@ std::string repeated(std::string_view text, int count) {
 
 struct Row {
   std::string source;
-  std::string sentence;  // a part of it
+  std::string sentence;  // a part of the sentence
 };
 
 TEST(ChatTemplateErrors, SyntaxErrorsNameTheLine) {

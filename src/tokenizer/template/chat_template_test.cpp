@@ -1,7 +1,7 @@
-// Chat templates against python3-jinja2: tests/data/template_vectors.json holds templates, conversations and
-// what jinja2 made of them in the environment of Hugging Face transformers (tools/make_template_vectors.py).
-// DOPPLER_TEMPLATE_VECTORS names another file of that form, for templates that may not be committed.
-// Bounds and error sentences: chat_template_errors_test.cpp.
+// Chat templates against python3-jinja2: tests/data/template_vectors.json holds templates, conversations and the texts
+// that jinja2 made in the environment of Hugging Face transformers (tools/make_template_vectors.py).
+// DOPPLER_TEMPLATE_VECTORS names another file of that form, for templates that may not be committed. Bounds and error
+// sentences: chat_template_errors_test.cpp.
 #include "tokenizer/template/chat_template.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// The date and time that a template may ask for.
-// Read next: render_input.h, where one is given.
+// The date and time that a template may ask for. Read next: render_input.h, which takes one.
 #pragma once
 
 namespace doppler::tmpl {

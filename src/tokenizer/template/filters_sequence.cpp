@@ -67,7 +67,7 @@ Result<Value> reverse_filter(Machine& m, const Value& self, const Arguments& arg
   return m.text(std::move(out));
 }
 
-// What a value is ordered or compared by: text without case unless asked for.
+// The key that a value is ordered or compared by: text without case, unless case_sensitive.
 Result<Value> key_of(Machine& m, const Value& item, const Value* attribute, bool case_sensitive) {
   Value key = item;
   if (attribute && !attribute->is(Kind::kNone)) {
@@ -231,7 +231,8 @@ Result<Value> slice_filter(Machine& m, const Value& self, const Arguments& argum
   return m.list(std::move(out), Kind::kGenerator);
 }
 
-// Pairs of an attribute's value and the items that have it, ordered by it. The first text's spelling stands for all texts.
+// Pairs of an attribute's value and the items that have it, ordered by it. The first text's spelling stands for all
+// texts.
 Result<Value> groupby_filter(Machine& m, const Value& self, const Arguments& arguments) {
   DP_TRY(const Bound a, bind(m, "filter groupby", arguments, {"attribute", "default", "case_sensitive"}, 1));
   DP_TRY(const Value list, iterate(m, self));

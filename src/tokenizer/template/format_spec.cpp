@@ -1,5 +1,5 @@
-// Python's format(value, spec): "{:>10}", "{:,.2f}", "{:#06x}". Grammar: the format specification mini-language of Python's
-// documentation.
+// Python's format(value, spec): "{:>10}", "{:,.2f}", "{:#06x}". Grammar: the format specification mini-language of
+// Python's documentation.
 #include "tokenizer/template/format_spec.h"
 
 #include <cmath>

@@ -260,7 +260,7 @@ class Lexer {
     return {};
   }
 
-  // Python's escapes; `i` is behind the backslash and moves past the escape.
+  // Python's escapes; `i` is after the backslash and moves past the escape.
   Result<void> escape(size_t& i, std::string& out) {
     if (i >= source_.size()) return {};
     const char c = source_[i++];
@@ -275,7 +275,7 @@ class Lexer {
     uint32_t value = 0;
     if (hex == 0) {
       if (c < '0' || c > '7') {
-        (out += '\\') += c;  // an unknown escape stays as it is
+        (out += '\\') += c;  // an unknown escape stays unchanged
         return {};
       }
       value = static_cast<uint32_t>(c - '0');

@@ -1,6 +1,6 @@
-// What every operation of a rendering shares: the budget of steps and bytes, the current template line for
-// error sentences, and the owner of the few mutable things (namespaces, loops). All values made while
-// rendering are made here, so that no template can outgrow limits.h.
+// Shared by every operation of a rendering: the budget of steps and bytes, the current template line for error
+// sentences, and the owner of the few mutable things (namespaces, loops). All values made while rendering are made
+// here, so that no template can outgrow limits.h.
 // Read next: arguments.h (how filters, tests and methods take their arguments).
 #pragma once
 

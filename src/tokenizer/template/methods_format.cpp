@@ -1,5 +1,5 @@
-// str.format(): "{} {0[key].name!r:>10}". Fields in order or by number or name, steps into values, conversions, and format
-// specifications, which may have fields of their own.
+// str.format(): "{} {0[key].name!r:>10}". Fields in order or by number or name, steps into values, conversions, and
+// format specifications, which may have fields of their own.
 #include "tokenizer/template/format_spec.h"
 #include "tokenizer/template/methods.h"
 #include "tokenizer/template/operators.h"
@@ -62,8 +62,7 @@ class FormatMethod {
       if (conversion == 'r' && value.is(Kind::kText)) shown = text_repr(value.as_text());
       DP_TRY(value, machine_.text(std::move(shown)));
       rest.remove_prefix(2);
-      if (!rest.empty() && rest[0] != ':')
-        return machine_.error("format() expected ':' behind a conversion.");
+      if (!rest.empty() && rest[0] != ':') return machine_.error("format() expected ':' after a conversion.");
     }
     if (rest.empty()) return format_value(machine_, value, "");
     DP_TRY(const std::string spec, run(rest.substr(1), depth + 1));

@@ -139,8 +139,8 @@ Result<Value> replaced(Machine& m, const Value& self, const Arguments& arguments
   return replace_text(m, self.as_text(), old, with, count);
 }
 
-// The part of a text between two code points, as Python's slices count them, and how many come before it. Nothing: it begins
-// behind the end, where not even the empty text is found.
+// The part of a text between two code points, as Python's slices count them, and the number of code points before it.
+// Nothing: the part begins past the end, where Python does not even find the empty text.
 struct Part {
   std::string_view text;
   int64_t before = 0;
@@ -166,7 +166,7 @@ Result<std::optional<Part>> part_of(Machine& m, const char* what, std::string_vi
   return Part{text.substr(first, last - first), bounds[0]};
 }
 
-// Of find() -1, of index() an error where there is none.
+// Returns what find() or index() returns; for a missing text, find() gives -1 and index() an error.
 template <bool kLast, bool kMust>
 Result<Value> found(Machine& m, const Value& self, const Arguments& arguments) {
   const char* what = kMust ? (kLast ? "rindex()" : "index()") : kLast ? "rfind()" : "find()";
@@ -236,7 +236,7 @@ Result<Value> case_is(Machine& m, const Value& self, const Arguments& arguments)
 bool is_digit(uint32_t c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(uint32_t c) { return is_digit(c) || is_letter(c); }
 
-// The least width that a text is filled up to, with `fill` before and behind it.
+// The least width that a text is filled up to, with `fill` before and after it.
 enum class Side { kLeft, kRight, kBoth };
 template <Side kText>
 Result<Value> justified(Machine& m, const Value& self, const Arguments& arguments) {

@@ -7,7 +7,7 @@
 namespace doppler::tmpl {
 namespace {
 
-// Tests of the value alone.
+// Tests that need only the value.
 template <bool (*kTest)(const Value&)>
 Result<bool> simple(Machine& m, const Value& self, const Arguments& arguments) {
   DP_CHECK(bind(m, "this test", arguments, {}));

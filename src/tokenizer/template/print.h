@@ -7,7 +7,7 @@
 
 namespace doppler::tmpl {
 
-// What {{ value }} prints, appended to `out` and counted against the budget.
+// Appends the output of {{ value }} to `out`, and counts it against the budget.
 Result<void> append_text(Machine& machine, std::string& out, const Value& value);
 Result<std::string> to_string(Machine& machine, const Value& value);
 

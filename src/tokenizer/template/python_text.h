@@ -1,6 +1,6 @@
-// Python's view of text, over UTF-8: code points, white space, case, and how str and repr write things.
-// Bytes that are not UTF-8 count as one code point each and pass through unchanged.
-// Case covers Latin, Greek and Cyrillic; other scripts are left as they are.
+// Python's view of text, over UTF-8: code points, white space, case, and how str and repr write things. Bytes that are
+// not UTF-8 count as one code point each and pass through unchanged. Case covers Latin, Greek and Cyrillic; other
+// scripts stay unchanged.
 #pragma once
 
 #include <cstdint>

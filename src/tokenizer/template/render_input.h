@@ -1,4 +1,4 @@
-// What a chat template is rendered with. A header of its own because it holds JSON documents, which most users of a
+// The input of a chat template. It has its own header because it holds JSON documents, which most users of a
 // ChatTemplate never touch. Read next: chat_template.h.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace doppler::tmpl {
 
-// What the template sees. Every field becomes the variable of its name.
+// The variables of a template: every field becomes the variable of its name.
 struct RenderInput {
   Json messages = Json::array();
   Json tools;      // null: the template sees none

@@ -10,7 +10,7 @@ namespace doppler::tokenizer {
 
 enum class NormalForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
 
-// Text of ASCII alone (and of Latin-1 for kNfc) is only copied.
+// Text with only ASCII (for kNfc, with only Latin-1) is just copied.
 std::string normalise(std::string_view text, NormalForm form);
 
 }  // namespace doppler::tokenizer

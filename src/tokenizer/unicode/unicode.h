@@ -1,6 +1,6 @@
-// What the tokenizers need to know of Unicode: UTF-8 in and out, categories, white space, lower case, and
-// sets of code points. Tables are generated (tools/unicode_tables); the version is unicode_version(). Read
-// next: normalise.h, ../regex/regex.h.
+// The parts of Unicode that the tokenizers need: UTF-8 in and out, categories, white space, lower case, and sets of
+// code points. Tables are generated (tools/unicode_tables); the version is unicode_version(). Read next: normalise.h,
+// ../regex/regex.h.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace doppler::tokenizer {
 
 inline constexpr char32_t kMaxCodePoint = 0x10FFFF;
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
-// What decode_utf8 answers for a byte that does not start a well-formed character: above all code points, so
-// that it belongs to no positive class of characters.
+// decode_utf8 returns this for a byte that does not start a well-formed character: above all code points, so that it
+// belongs to no positive class of characters.
 inline constexpr char32_t kInvalidCodePoint = 0x110000;
 
 // In the order of the generated table.

@@ -1,5 +1,5 @@
-// What every matmul kernel is given. XElement is the kernel's own choice or comes with linear/x. Bindings a recording
-// does not use (scales, x_scales, bias) hold anything.
+// The bindings of every matmul kernel. XElement is the kernel's own choice or comes with linear/x. Bindings that a
+// recording does not use (scales, x_scales, bias) hold anything.
 //!import common/step_state
 
 struct Params {

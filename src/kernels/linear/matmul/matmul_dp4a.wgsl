@@ -1,7 +1,7 @@
 // y = x W^T for a chunk of rows with x in 8-bit blocks: integer dot products, scaled in f32 once per block of 16.
-// Map: a workgroup of 256 makes a tile of 64 rows of x by 64 weight rows; an invocation makes 4 x 4 of it: rows
-// tm + 16 i, columns tn + 16 j. Shared: 32 columns of both tiles as packed signed bytes with their
-// scales; an invocation brings 16 bytes of one of them.
+// Map: a workgroup of 256 makes a tile of 64 rows of x by 64 weight rows; an invocation makes 4 x 4 sums: rows tm + 16
+// i, columns tn + 16 j. Shared: 32 columns of both tiles as packed signed bytes with their scales; an invocation brings
+// 16 bytes of one tile.
 // Needs k a multiple of 32. Error: f32 sums over the blocks, relative L2 below 1e-5 of the same sums in double.
 // Read next: linear/weights/README.md (bytes16, scale_minimum), common/forms.h (x).
 //!import linear/matmul/matmul_bindings
@@ -30,7 +30,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let column0 = group.x * TILE;
   let tn = local % 16u;
   let tm = local / 16u;
-  // What this invocation brings: rows past the end repeat the last one and are not written.
+  // This invocation's rows: rows past the end repeat the last one and are not written.
   let staged = local % TILE;
   let half = (local / TILE) % 2u;
   let x_row = min(row0 + staged, rows - 1u);
@@ -66,7 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 //!end
       }
     }
-    workgroupBarrier();  // nobody reads them any more
+    workgroupBarrier();  // all invocations have read the tiles
   }
   var sums = array<vec4<f32>, 4>(sum0, sum1, sum2, sum3);
   for (var i = 0u; i < 4u; i++) {

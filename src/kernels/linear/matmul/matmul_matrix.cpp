@@ -1,5 +1,5 @@
 // Records a chunk of rows of x times a weight on the matrix units: a dispatch per piece, and one that adds up the
-// splits where a piece alone has too few workgroups. Read next: matmul_matrix.wgsl.
+// splits if a piece by itself has too few workgroups. Read next: matmul_matrix.wgsl.
 #include <algorithm>
 
 #include "kernels/common/dispatch.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kUnit = 32;     // columns
 constexpr uint32_t kSubTile = 64;  // rows of x and of the weight that a subgroup makes
 constexpr uint32_t kMostSplits = 8;
-// What Tint wants behind y even where nothing is stored there: a matrix unit's 16 x 16 results.
+// Tint wants so many bytes after y even if no results are stored there: a matrix unit's 16 x 16 results.
 constexpr uint64_t kFragmentBytes = 256 * sizeof(float);
 
 // The constants of matmul_matrix.wgsl and its grid.
@@ -30,8 +30,8 @@ uint32_t workgroup_bytes(const MatrixSizes& sizes) {
   return kSubTile * (sizes.step_units * kUnit + kPadding) * 2 + sizes.subgroups * kCorner;
 }
 
-// How many us a piece takes: rounds of workgroups, `at_once` of them together, each of which walks over its share of
-// the columns.
+// The time of a piece in us: rounds of workgroups, `at_once` in each round; each workgroup walks over its share of the
+// columns.
 double cost(uint32_t at_once, uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
   constexpr double kDispatch = 2.5, kBytesPerUs = 3.5e6;  // of the sum over the splits
   const uint32_t all = workgroups * splits;

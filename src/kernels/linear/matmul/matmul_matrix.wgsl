@@ -1,13 +1,13 @@
 // y = x W^T for a chunk of rows on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x 16).
 // Map: a workgroup of SUBGROUPS_M x SUBGROUPS_N subgroups makes BM rows of x by BN weight rows, each subgroup 64 by 64
-// of it, which it holds in 4 x 4 fragments. Grid: x over rows of x, so that who shares weights runs together, y over
-// weight rows, z over splits of the columns. With GATED a workgroup's weight rows are 32 gates and their 32 ups, and
-// it makes activate(gate) * up of them: SUBGROUPS_N is 1, the halves are whole tiles.
+// in 4 x 4 fragments. Grid: x over rows of x, so that workgroups that share weights run together, y over weight rows, z
+// over splits of the columns. With GATED a workgroup's weight rows are 32 gates and their 32 ups, from which it makes
+// activate(gate) * up: SUBGROUPS_N is 1, the halves are whole tiles.
 // Shared: w_tile, BK columns of the workgroup's weight rows as f16, [weight row][column], which every invocation fills
 // with whole units of 32 columns; the next step's units are in registers while this one's are multiplied. x is read
 // straight from storage, where its fragments are contiguous.
-// Barriers: before w_tile is filled (its readers are done) and after. `corner` passes fragments at the edge of y, one
-// a subgroup, to invocations that check what they write.
+// Barriers: before w_tile is filled (its readers are done) and after. `corner` passes fragments at the edge of y, one a
+// subgroup, to invocations that check what they write.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Read next: linear/weights/stage_tile_q4, common/forms.h (the order of x's numbers).
 //!import linear/matmul/matmul_matrix_bindings

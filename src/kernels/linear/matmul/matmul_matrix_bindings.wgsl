@@ -1,5 +1,5 @@
-// What the matrix-unit products are given: x as f16 in tiles (common/forms.h), weights in a tile format
-// (base/dtype.h). Bindings a recording does not use (scales, bias, y, y_f16) hold anything.
+// The bindings of the matrix-unit products: x as f16 in tiles (common/forms.h), weights in a tile format
+// (base/dtype.h). Bindings that a recording does not use (scales, bias, y, y_f16) hold anything.
 //!import common/step_state
 
 struct Params {

@@ -1,6 +1,7 @@
 // y = x W^T for a chunk of rows and few outputs, in f32: small tiles, so that a large GPU has workgroups enough.
-// Map: a workgroup of 256 makes 16 rows of x (y of the grid) by 16 weight rows (x), an invocation one sum. Shared: 64 columns of
-// both, a padded row after the other; an invocation brings eight columns of one row, and has the next eight in registers.
+// Map: a workgroup of 256 makes 16 rows of x (y of the grid) by 16 weight rows (x), an invocation one sum. Shared: 64
+// columns of both, a padded row after the other; an invocation brings eight columns of one row, and has the next eight
+// in registers.
 // Error: f32 sums of k products, relative L2 below 1e-5. Read next: linear/matmul/matmul_tile.
 //!import linear/matmul/matmul_bindings
 //!import linear/weights/format
@@ -19,7 +20,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let rows = state.rows;
   let row0 = group.y * TILE;
   let column0 = group.x * TILE;
-  // What this invocation brings: rows past the end repeat the last one and are not written.
+  // This invocation's rows: rows past the end repeat the last one and are not written.
   let is_weight = local >= 128u;
   let staged = local / EIGHTS % TILE;
   let eight = local % EIGHTS;
@@ -43,7 +44,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var q = 0u; q < 2u * EIGHTS; q++) {
       sum += dot(tile[tm * STRIDE + q], tile[W_TILE + tn * STRIDE + q]);
     }
-    workgroupBarrier();  // nobody reads them any more
+    workgroupBarrier();  // all invocations have read the tiles
   }
   if (row0 + tm < rows && column0 + tn < params.rows) {
     finish(column0 + tn, sum, (row0 + tm) * params.y_stride + params.y_first + column0 + tn);

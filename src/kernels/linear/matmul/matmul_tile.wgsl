@@ -1,8 +1,8 @@
 // y = x W^T for a chunk of rows, any k, in f32.
-// Map: a workgroup of 64 makes a tile of 64 rows of x by 64 weight rows; an invocation makes 8 x 8 of it: rows
-// 4 tm + 0..3 and 32 + 4 tm + 0..3, columns likewise with tn. Shared: 32 columns of x and w, transposed, so that four
+// Map: a workgroup of 64 makes a tile of 64 rows of x by 64 weight rows; an invocation makes 8 x 8 sums: rows 4 tm +
+// 0..3 and 32 + 4 tm + 0..3, columns likewise with tn. Shared: 32 columns of x and w, transposed, so that four
 // neighbouring rows are one vec4 (an invocation brings four rows by eight columns of each), and the sums at the end.
-// 16 KiB of workgroup memory, what every device has. Error: f32 sums of k products, relative L2 below 1e-5.
+// They take 16 KiB of workgroup memory, which every device has. Error: f32 sums of k products, relative L2 below 1e-5.
 // Read next: linear/linear_x_any, linear/linear_x_eights, linear/weights/README.md.
 //!import linear/matmul/matmul_bindings
 //!import linear/weights/format
@@ -63,7 +63,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let column0 = group.x * TILE;
   let tn = local % 8u;
   let tm = local / 8u;
-  // What this invocation brings: rows past the end repeat the last one, which is not written.
+  // This invocation's rows: rows past the end repeat the last one, which is not written.
   let quad = local % QUADS;
   let eight = local / QUADS;
   let at = 8u * eight * QUADS + quad;
@@ -100,7 +100,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
       }
     }
-    workgroupBarrier();  // nobody reads the tiles any more
+    workgroupBarrier();  // all invocations have read the tiles
   }
   put_block(near, 4u * tm, tn);
   put_block(right, 4u * tm, 8u + tn);

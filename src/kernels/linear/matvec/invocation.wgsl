@@ -1,4 +1,5 @@
-// Which invocation of its workgroup one is, for entries that import linear/matvec/tile_block. Twin: invocation_subgroup.
+// The number of an invocation in its workgroup, for entries that import linear/matvec/tile_block. Twin:
+// invocation_subgroup.
 
 struct Invocation {
   @builtin(local_invocation_index) index: u32,

@@ -31,7 +31,7 @@ uint32_t invocations_for(uint32_t units, uint32_t step, uint32_t most) {
 }
 
 Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool gated) {
-  constexpr uint32_t kSubgroup = 32;  // where the device names no larger one
+  constexpr uint32_t kSubgroup = 32;  // if the device names no larger one
   const uint32_t most = std::bit_floor(
       std::min({kMostMatvecInvocations.value, caps.max_invocations, caps.max_workgroup_size_x}));
   const uint32_t units = (k + kUnit - 1) / kUnit;

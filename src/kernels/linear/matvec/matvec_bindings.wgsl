@@ -1,5 +1,5 @@
-// What every matvec kernel is given. XElement comes with the fragment that loads x (linear/matvec/unit_x, linear/x).
-// Bindings a recording does not use (scales, x_scales, bias) hold anything.
+// The bindings of every matvec kernel. XElement comes with the fragment that loads x (linear/matvec/unit_x, linear/x).
+// Bindings that a recording does not use (scales, x_scales, bias) hold anything.
 struct Params {
   rows: u32,          // outputs of this piece (with a gate: half its weight rows)
   first_row: u32,     // of this piece in the matrix

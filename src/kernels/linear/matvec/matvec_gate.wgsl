@@ -1,5 +1,5 @@
-// What happens to the two sums of a gated product. Consts of the entry: HAS_BIAS, ACTIVATE (an Activate of linear.h; 0:
-// not gated). Bindings: params, bias, y. Read next: common/activate.
+// Finishes the two sums of a gated product. Consts of the entry: HAS_BIAS, ACTIVATE (an Activate of linear.h; 0: not
+// gated). Bindings: params, bias, y. Read next: common/activate.
 //!import common/activate
 
 // One output of a gated product: `row` is the gate's row, its up row lies params.gate_rows further on.

@@ -24,7 +24,7 @@ void bind_add_norm(const Context& ctx, const AddRmsNorm& x, uint32_t k, uint32_t
   launch.bytes = uint64_t{5} * k * sizeof(float);
 }
 
-// Where both weights are one, all outputs are the first's.
+// If both weights are one, all outputs are the first's.
 Result<void> record_outputs(Context& ctx, const Product& op, const Weight& b, const ProductRow& second,
                             std::string_view name) {
   const Weight& a = op.weight;

@@ -1,6 +1,6 @@
-// Logits: y = x W^T for one row of x and weights in a tile format, and of each tile the best output with its row, for
-// the argmax (common/argmax_key); y itself only where somebody reads it. x may be the input of an RMS norm whose
-// division is still to be done (NORMED).
+// Logits: y = x W^T for one row of x and weights in a tile format. It leaves the best output of each tile with its row,
+// for the argmax (common/argmax_key), and y itself only if it is read. x may be the input of an RMS norm whose division
+// is still to be done (NORMED).
 // Map: a workgroup makes the ROWS outputs of a tile, see linear/matvec/tile_sum.
 // Error: as matvec_tile.
 // Read next: linear/matvec/tile_sum, linear/matvec/tile_norm.

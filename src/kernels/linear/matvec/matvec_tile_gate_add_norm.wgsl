@@ -1,8 +1,6 @@
-// matvec_tile_gate for an x that is still to be made of a residual and a branch: see linear/matvec/tile_x_add_norm. y only as
-// 8-bit blocks.
-// Map: a workgroup makes ROWS outputs from as many gates and ups, see linear/matvec/tile_sum.
-// Error: as matvec_tile.
-// Read next: linear/matvec/tile_x_add_norm, linear/matvec/tile_block.
+// matvec_tile_gate for an x that is still to be made of a residual and a branch: see linear/matvec/tile_x_add_norm. y
+// only as 8-bit blocks. Map: a workgroup makes ROWS outputs from as many gates and ups, see linear/matvec/tile_sum.
+// Error: as matvec_tile. Read next: linear/matvec/tile_x_add_norm, linear/matvec/tile_block.
 //!import linear/matvec/tile_sum
 //!import linear/matvec/tile_block
 //!import linear/matvec/invocation

@@ -1,7 +1,6 @@
 // y = x W^T for one row of x and two weights in different tile formats, the second's outputs after the first's: q and k
-// beside v. x may be the input of an RMS norm whose division is still to be done (NORMED), and both
-// may have a bias.
-// Map: a workgroup makes ROWS outputs of one of them, see linear/matvec/tile_sum.
+// beside v. x may be the input of an RMS norm whose division is still to be done (NORMED), and both may have a bias.
+// Map: a workgroup makes ROWS outputs of one weight, see linear/matvec/tile_sum.
 // Error: as matvec_tile.
 // Read next: linear/matvec/tile_sum, linear/matvec/tile_norm.
 //!import linear/matvec/tile_sum

@@ -1,6 +1,5 @@
-// matvec_tile_residual for an x that is still to be reduced from the splits of attention: see linear/matvec/tile_splits.
-// Map: a workgroup makes ROWS outputs, see linear/matvec/tile_sum.
-// Error: as matvec_tile.
+// matvec_tile_residual for an x that is still to be reduced from the splits of attention: see
+// linear/matvec/tile_splits. Map: a workgroup makes ROWS outputs, see linear/matvec/tile_sum. Error: as matvec_tile.
 // Read next: linear/matvec/tile_splits. Twin: matvec_tile_residual.
 //!import linear/matvec/tile_sum
 //!import linear/matvec/tile_block

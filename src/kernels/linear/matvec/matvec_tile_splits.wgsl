@@ -11,7 +11,7 @@
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
-// Of linear/matvec/tile_sum: nothing besides x.
+// linear/matvec/tile_sum calls these: nothing besides x.
 fn load_before(row: u32, local: u32) -> u32 { return 0u; }
 fn stage_before(local: u32, early: u32) {}
 

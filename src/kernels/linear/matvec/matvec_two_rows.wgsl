@@ -1,4 +1,4 @@
-// Which two weight rows a group of invocations multiplies, and where their sums go.
+// The two weight rows that a group of invocations multiplies, and the place of their sums.
 //!import linear/linear_epilogue
 //!import linear/matvec/matvec_gate
 

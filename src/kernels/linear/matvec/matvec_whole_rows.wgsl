@@ -1,5 +1,5 @@
 // y = x W^T for one row of x, shaped for a CPU (lavapipe): no barriers, no shared memory.
-// Map: an invocation makes ROWS whole outputs, over units of 32 columns, so that it loads x once for all of them.
+// Map: an invocation makes ROWS whole outputs, over units of 32 columns, so that it loads x once for all outputs.
 // Needs k a multiple of 32. Error: f32 sums of k products, relative L2 below 1e-5.
 // Read next: linear/linear_epilogue.wgsl, linear/weights/README.md.
 //!import linear/matvec/matvec_bindings

@@ -1,5 +1,5 @@
-// As tile_block, for subgroups of 16 invocations or more: a block's values are those of 16 neighbouring invocations, so that
-// nothing waits for a barrier. Every invocation of the workgroup calls these.
+// As tile_block, for subgroups of 16 invocations or more: a block's values are those of 16 neighbouring invocations, so
+// that nothing waits for a barrier. Every invocation of the workgroup calls these.
 //!import common/q8_block
 
 // Blocks begin at multiples of 16 in a subgroup too.

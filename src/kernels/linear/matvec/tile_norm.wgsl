@@ -2,8 +2,8 @@
 // load_before() and stage_before() are those of linear/matvec/tile_sum; gather_norm() adds up what they bring.
 // Consts: NORMED (else the factor is 1), UNITS (half the number of sums), THREADS, NORM_EPS.
 
-// Every invocation loads as many sums as another, and stores what it has without a branch: behind one a compiler moves the
-// weights' loads, which then wait for x (NVIDIA 580; docs/design/performance.md).
+// Every invocation loads as many sums as another, and stores its own without a branch: a compiler moves the weights'
+// loads after a branch, where they wait for x (NVIDIA 580; docs/design/performance.md).
 const kNormEach = (2u * UNITS + THREADS - 1u) / THREADS;
 const kNormParts = min(32u, THREADS);  // few enough for each reader to add them
 

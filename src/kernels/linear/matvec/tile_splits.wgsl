@@ -1,11 +1,11 @@
-// What attention leaves in splits of the keys (SplitPartials), reduced: of each head
+// Reduces attention's splits of the keys (SplitPartials). For each head
 //   x = sum of weighted_s * f_s / sum of sum_s * f_s,  f_s = exp2(highest_s - highest)
-// over the splits that have keys; which those are depends on the position. Each workgroup makes all of x, which costs less
-// than a dispatch of its own where x is short. An invocation reduces every THREADS-th four columns, all of whose parts it
-// loads at once, with the position, without a branch: what lies in place of missing splits is loaded too, and dropped.
+// over the splits that have keys, which depend on the position. Each workgroup makes the whole x, which costs less than
+// a dispatch of its own if x is short. An invocation reduces every THREADS-th four columns. It loads all their parts at
+// once, with the position, without a branch: the places of missing splits are loaded too, and dropped.
 // Read next: tile_x_splits, tile_x_splits_f32, which stage it.
-// Bindings of the entry: partials (vec4s of the layout of attention_output_partial), state. Consts: UNITS, THREADS, SPLITS,
-// KEYS_PER_SPLIT, CTX_LEN, WINDOW, N_HEADS, HEAD_DIM (a multiple of 4).
+// Bindings of the entry: partials (vec4s of the layout of attention_output_partial), state. Consts: UNITS, THREADS,
+// SPLITS, KEYS_PER_SPLIT, CTX_LEN, WINDOW, N_HEADS, HEAD_DIM (a multiple of 4).
 //!import attention/attention_decode_range
 
 const kXQuads = 8u * UNITS;

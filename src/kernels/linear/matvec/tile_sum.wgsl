@@ -1,7 +1,7 @@
 // The inner product of a row in a tile format, for kernels whose workgroup makes the outputs of a tile of 32 rows or of
-// half of one (ROWS): an invocation owns one row, so that neighbours read neighbouring words, and every SLICES-th unit
+// half a tile (ROWS): an invocation owns one row, so that neighbours read neighbouring words, and every SLICES-th unit
 // of 32 columns. The next DEPTH units (with two sums half as many of each) are loaded before the last ones are used,
-// because one alone would wait for a whole memory latency.
+// because a single unit would wait for a whole memory latency.
 // Consts: UNITS (of a row), ROWS, SLICES, SUMS (rows an invocation sums: 1 or 2), DEPTH (4 or 2). All shapes are
 // constants, so that no address waits for a uniform. Read next: linear/matvec/tile_x_q8, linear/weights/README.md.
 //!import linear/weights/format
@@ -17,8 +17,8 @@ const params = Params(UNITS);
 // One partial sum (with a gate: two) per invocation.
 var<workgroup> partial: array<f32, THREADS * SUMS>;
 
-// Units of an invocation. Where the slices do not divide a row's units, the last of some invocations is loaded once
-// more from the end of the row, and not counted: only then has an index to be compared.
+// Units of an invocation. If the slices do not divide a row's units, the last unit of some invocations is loaded once
+// more from the end of the row, and not counted. An index is compared only in this case.
 const EACH = (UNITS + SLICES - 1u) / SLICES;
 const kWhole = UNITS % SLICES == 0u;
 

@@ -1,7 +1,7 @@
-// x in 8-bit blocks, made here from what a layer with norms behind its branches leaves (AddRmsNorm):
+// x in 8-bit blocks, made here from the residual and the branch of a layer with norms after its branches (AddRmsNorm):
 //   x = residual + branch / sqrt(mean(branch^2) + eps) * add_weight;  h = x * weight
-// h, without its norm's division (norm_factor), is what the product reads. Each workgroup makes all of h, which costs
-// less than a dispatch of its own where h is short; each block of x is written by one.
+// The product reads h, without its norm's division (norm_factor). Each workgroup makes the whole h, which costs less
+// than a dispatch of its own if h is short; each block of x is written by one.
 // An invocation makes one block of 16, so THREADS must be kBlocks or more. Barrier: branch_parts.
 // Twins: tile_x_add_norm_subgroup; tile_x_q8 with tile_norm.
 // Bindings of the entry: residual, branch, add_weight, weight (vec4s of f32), x. Consts: UNITS, THREADS, GROUPS,
@@ -73,6 +73,6 @@ fn stage_share(local: u32, group: u32, share: XShare) {
   }
 }
 
-// Of linear/matvec/tile_sum: nothing besides x.
+// linear/matvec/tile_sum calls these: nothing besides x.
 fn load_before(row: u32, local: u32) -> u32 { return 0u; }
 fn stage_before(local: u32, early: u32) {}

@@ -1,6 +1,7 @@
-// As tile_x_add_norm, for subgroups of 16 invocations or more: an invocation makes every THREADS-th quad of x instead of a
-// block of 16, so that all of them load, neighbours what lies together, and a norm's sum is left in few parts.
-// THREADS is a multiple of 16, and invocations are numbered as in linear/matvec/invocation_subgroup. Barrier: branch_parts.
+// As tile_x_add_norm, for subgroups of 16 invocations or more: an invocation makes every THREADS-th quad of x instead
+// of a block of 16. So all invocations load, neighbours load adjacent quads, and a norm's sum is left in few parts.
+// THREADS is a multiple of 16, and invocations are numbered as in linear/matvec/invocation_subgroup. Barrier:
+// branch_parts.
 // Bindings and consts: those of tile_x_add_norm.
 //!import common/q8_block
 //!import linear/matvec/tile_x_codes
@@ -92,6 +93,6 @@ fn stage_share(local: u32, group: u32, share: XShare) {
   if ((local & 15u) == 0u) { x_parts[local / 16u] = of_x; }
 }
 
-// Of linear/matvec/tile_sum: nothing besides x.
+// linear/matvec/tile_sum calls these: nothing besides x.
 fn load_before(row: u32, local: u32) -> u32 { return 0u; }
 fn stage_before(local: u32, early: u32) {}

@@ -8,7 +8,7 @@ alias XElement = vec4<f32>;
 const X_QUADS = 8u * UNITS;
 const X_EACH = (X_QUADS + THREADS - 1u) / THREADS;
 
-// What an invocation brings of x, loaded without a branch so that other loads can be under way meanwhile.
+// An invocation's part of x, loaded without a branch so that other loads can be under way meanwhile.
 struct XShare {
   quads: array<vec4<f32>, X_EACH>,
 }
@@ -19,7 +19,7 @@ fn load_share(local: u32) -> XShare {
   return share;
 }
 
-// Before a barrier that every invocation passes.
+// Called before a barrier that every invocation passes.
 fn stage_share(local: u32, group: u32, share: XShare) {
   for (var i = 0u; i < X_EACH; i++) {
     let at = local + THREADS * i;

@@ -1,6 +1,6 @@
 // 8-bit activations (common/forms.h) in workgroup memory, and a tile format's words times them. Loads from there
-// instead of from the buffer: 14 instead of 31 us for 2048 x 8192 with 4 slices on an H200. Twins: tile_x_f32, tile_x_add_norm.
-// Bindings of the entry: x (plane 0), x_scales (plane 1, a unit an element). Consts: UNITS, THREADS.
+// instead of from the buffer: 14 instead of 31 us for 2048 x 8192 with 4 slices on an H200. Twins: tile_x_f32,
+// tile_x_add_norm. Bindings of the entry: x (plane 0), x_scales (plane 1, a unit an element). Consts: UNITS, THREADS.
 
 alias XElement = vec4<u32>;
 
@@ -11,7 +11,7 @@ const FACTORS_EACH = (UNITS + THREADS - 1u) / (THREADS);
 var<workgroup> x_codes: array<vec4<u32>, X_CODES>;
 var<workgroup> x_factors: array<vec4<f32>, UNITS>;  // (d, d * sum) of both blocks of a unit
 
-// What an invocation brings of x, loaded without a branch so that other loads can be under way meanwhile.
+// An invocation's part of x, loaded without a branch so that other loads can be under way meanwhile.
 struct XShare {
   codes: array<vec4<u32>, X_EACH>,
   factors: array<vec4<f32>, FACTORS_EACH>,
@@ -24,7 +24,7 @@ fn load_share(local: u32) -> XShare {
   return share;
 }
 
-// Before a barrier that every invocation passes.
+// Called before a barrier that every invocation passes.
 fn stage_share(local: u32, group: u32, share: XShare) {
   for (var i = 0u; i < X_EACH; i++) {
     let at = local + THREADS * i;

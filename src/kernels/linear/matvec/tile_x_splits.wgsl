@@ -1,11 +1,11 @@
-// x in 8-bit blocks, made here of splits of attention: see tile_splits. An invocation reduces its columns, then makes every
-// THREADS-th block. Barrier: reduced. Twins: tile_x_q8, tile_x_add_norm, tile_x_splits_f32.
+// x in 8-bit blocks, made here of splits of attention: see tile_splits. An invocation reduces its columns, then makes
+// every THREADS-th block. Barrier: reduced. Twins: tile_x_q8, tile_x_add_norm, tile_x_splits_f32.
 //!import linear/matvec/tile_x_blocks
 //!import linear/matvec/tile_splits
 
 var<workgroup> reduced: array<vec4<f32>, kXQuads>;
 
-// Before a barrier that every invocation passes.
+// Called before a barrier that every invocation passes.
 fn stage_share(local: u32, group: u32, share: XShare) {
   let used = used_splits(share.keys);
   for (var e = 0u; e < QUADS_EACH; e++) {

@@ -2,7 +2,7 @@
 //!import linear/matvec/tile_x_quads
 //!import linear/matvec/tile_splits
 
-// Before a barrier that every invocation passes.
+// Called before a barrier that every invocation passes.
 fn stage_share(local: u32, group: u32, share: XShare) {
   let used = used_splits(share.keys);
   for (var e = 0u; e < QUADS_EACH; e++) {

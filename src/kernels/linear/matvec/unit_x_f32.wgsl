@@ -1,5 +1,5 @@
-// The 32 activations of a unit of a row as f32: two runs of 16 and their sums. Twin of unit_x_q8, for kernels written once.
-// Bindings of the entry: x (array of vec4<f32>), x_scales (unused).
+// The 32 activations of a unit of a row as f32: two runs of 16 and their sums. Twin of unit_x_q8, for kernels written
+// once. Bindings of the entry: x (array of vec4<f32>), x_scales (unused).
 
 alias XElement = vec4<f32>;
 

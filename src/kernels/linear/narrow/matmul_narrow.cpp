@@ -1,5 +1,5 @@
-// Records 16 to 64 rows of x times a weight on the matrix units: a dispatch per piece, and one that adds up the splits and
-// finishes what the first does not. Read next: matmul_narrow.wgsl, ../linear_sum.wgsl.
+// Records 16 to 64 rows of x times a weight on the matrix units: a dispatch per piece, and one that adds up the splits
+// and finishes what the first does not. Read next: matmul_narrow.wgsl, ../linear_sum.wgsl.
 #include <algorithm>
 #include <bit>
 
@@ -17,7 +17,7 @@ constexpr uint32_t kUnit = 32;      // columns
 constexpr uint32_t kStepUnits = 4;  // that the kernel takes at once
 constexpr uint32_t kFragment = 16;  // rows of a matrix unit's numbers
 constexpr uint32_t kFewRows = 32, kManyRows = 64;
-// What Tint wants behind y: a matrix unit's 16 x 16 results.
+// Tint wants so many bytes after y: a matrix unit's 16 x 16 results.
 constexpr uint64_t kFragmentBytes = uint64_t{kFragment} * kFragment * sizeof(float);
 
 // The constants of matmul_narrow.wgsl and its grid.
@@ -36,18 +36,18 @@ struct NarrowSizes {
   }
 };
 
-// Of 32 columns of a weight row.
+// Registers for 32 columns of a weight row.
 uint32_t unit_registers(WeightFormat format) {
   const WeightFormatInfo& info = weight_format_info(format);
   return (info.plane0_block_bytes + info.plane1_block_bytes) * kUnit / info.block_size / 4;
 }
 
-// Nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it would
-// run half empty without, since each split's sums are written and read again.
+// Nearly as many workgroups as the device runs at once, so that all end together. Short splits are only for a device
+// that would run half empty without them, since each split's sums are written and read again.
 NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& piece, uint32_t units) {
   constexpr uint32_t kMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
-  // Weight rows: larger workgroups share more of x. With four tiles of x that pays for fewer of them, and for weights that take
-  // longer to unpack (8B, 64 rows: gate and up, and down in tile_q6, 3 us a layer each).
+  // Weight rows: larger workgroups share more of x. With four tiles of x larger ones pay for fewer weight rows, and for
+  // weights that take longer to unpack (8B, 64 rows: gate and up, and down in tile_q6, 3 us a layer each).
   constexpr uint32_t kHead = 65536, kManyRowsOfFourTiles = 16384;
   const gpu::Caps& caps = ctx.plan.caps();
   NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};

@@ -1,19 +1,20 @@
 // y = x W^T for 16 to 64 rows of x on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x 16).
-// Map: a workgroup of SUBGROUPS subgroups makes all rows of x (TILES times 16) by SUBGROUPS * ROWS weight rows, each subgroup
-// its own ROWS of them, 32 or 64, in fragments whose rows are weight rows. Grid: x over weight rows, y over splits of the columns.
-// A step is 128 columns: an invocation holds unit t / 8 of weight rows t % 8, t % 8 + 8, ... (t: its place in the subgroup) in
-// registers. The step has four tiles of 32 columns: eighth e of each of the four units (columns 8e to 8e + 7). Of a tile, 16
-// weight rows at a time are unpacked and multiplied.
-// AHEAD: the next step's units are asked for behind the first tile, early enough to be there in time. It takes a branch, since
-// NVIDIA's compiler otherwise moves loads to where they are used, and registers for both. Not sooner: whoever waits for a load
-// of x waits for all loads under way.
-// Shared: w_tile, two buffers of 16 x 32 weights for each subgroup: one is multiplied while the other is filled; at the end it
-// passes fragments to invocations that finish them one by one. x_tile, the tile's columns of x, whose fragments are in registers
-// while the weight rows pass.
-// Barriers: one after each 16 weight rows, behind which one buffer is complete and the other free. x_tile is filled
-// while the last 16 weight rows of the tile before are multiplied: its fragments were read before the first's barrier.
-// SPLIT: sums go to y as they are, [split][row of x][weight row], with room for all of them; linear_sum adds them up.
-// Otherwise bias and residual are added here.
+// Map: a workgroup of SUBGROUPS subgroups makes all rows of x (TILES times 16) by SUBGROUPS * ROWS weight rows, each
+// subgroup its own ROWS, 32 or 64, in fragments whose rows are weight rows. Grid: x over weight rows, y over splits of
+// the columns. A step is 128 columns: an invocation holds unit t / 8 of weight rows t % 8, t % 8 + 8, ... (t: its place
+// in the subgroup) in registers. The step has four tiles of 32 columns: eighth e of each of the four units (columns 8e
+// to 8e + 7). 16 weight rows of a tile at a time are unpacked and multiplied.
+// AHEAD: the loads of the next step's units begin after the first tile, early enough to be there in time. It takes a
+// branch, since NVIDIA's compiler otherwise moves loads to their use, and registers for both. They do not begin sooner:
+// a wait for a load of x is a wait for all loads under way.
+// Shared: w_tile, two buffers of 16 x 32 weights for each subgroup: one is multiplied while the other is filled; at the
+// end it passes fragments to invocations that finish them one by one. x_tile, the tile's columns of x, whose fragments
+// are in registers while the weight rows pass.
+// Barriers: one after each 16 weight rows, after which one buffer is complete and the other free. x_tile is filled
+// while the last 16 weight rows of the tile before are multiplied: its fragments were read before the first barrier of
+// that tile.
+// SPLIT: unfinished sums go to y, [split][row of x][weight row], which has room for all splits; linear_sum adds them
+// up. Otherwise bias and residual are added here.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Read next: linear/weights/stage_tile_q4, common/forms.h (the order of x's numbers), linear/linear_sum.
 //!import linear/narrow/narrow_tiles
@@ -24,7 +25,7 @@ s$(r)0 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumul
 if (TILES > $(t)u) { s$(r)$(t) = subgroupMatrixMultiplyAccumulate(w1, x$(t)1, subgroupMatrixMultiplyAccumulate(w0, x$(t)0, s$(r)$(t))); }
 //!end
 //!end
-//!note Eighth e of the four units of a step. What it stages is of eighth `then`: x of step `at`, weights of `from`.
+//!note Eighth e of the four units of a step. It stages eighth `then`: x of step `at`, weights of `from`.
 //!block eighth e at then from
 // Columns $(8 * e) to $(8 * e + 7) of each unit.
 x00 = load_x(0u);
@@ -117,7 +118,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   stage_x(local, share);
   workgroupBarrier();
   for (var u = begin; u < end; u += 4u) {
-    let then = select(min(u + 4u, end - 4u), u + 4u, HAS_TAIL);  // behind the last step that one is read again
+    // after the last step, that step is read again
+    let then = select(min(u + 4u, end - 4u), u + 4u, HAS_TAIL);
 
     //!use eighth 0 u 1 units
 

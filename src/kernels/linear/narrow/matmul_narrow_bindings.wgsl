@@ -1,5 +1,5 @@
-// What matmul_narrow is given: x as f16 in tiles (common/forms.h), weights in a tile format (base/dtype.h). Bindings a
-// recording does not use (scales, bias) hold anything.
+// The bindings of matmul_narrow: x as f16 in tiles (common/forms.h), weights in a tile format (base/dtype.h). Bindings
+// that a recording does not use (scales, bias) hold anything.
 //!import common/step_state
 
 struct Params {

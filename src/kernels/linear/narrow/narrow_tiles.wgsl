@@ -1,5 +1,6 @@
-// The two tiles of matmul_narrow in workgroup memory, how they are filled and read, and how finished fragments are stored.
-// Consts: ROWS, SUBGROUPS, TILES, AHEAD (matmul_narrow), HAS_TAIL (the last step is not whole), SPLIT, HAS_BIAS, ACCUMULATE. Read next: matmul_narrow, linear/weights/stage_tile_q4.
+// The two tiles of matmul_narrow in workgroup memory, how they are filled and read, and how finished fragments are
+// stored. Consts: ROWS, SUBGROUPS, TILES, AHEAD (matmul_narrow), HAS_TAIL (the last step is not whole), SPLIT,
+// HAS_BIAS, ACCUMULATE. Read next: matmul_narrow, linear/weights/stage_tile_q4.
 //!import linear/narrow/matmul_narrow_bindings
 //!import common/fragments
 //!import linear/linear_epilogue
@@ -22,8 +23,8 @@ alias XShare = array<vec4<u32>, kEach>;
 fn load_w(at: u32) -> Left { return subgroupMatrixLoad<Left, row_major>(&w_tile, at / 4u, kStride / 4u); }
 fn load_x(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&x_tile, at / 4u, kStride / 4u); }
 
-// The unit u + `unit` of weight row 8 * i of a subgroup, counted from the invocation's own. Tiles of 32 weight rows are whole
-// (base/dtype.h); past the last one that one is read again.
+// The unit u + `unit` of weight row 8 * i of a subgroup, counted from the invocation's own. Tiles of 32 weight rows are
+// whole (base/dtype.h); past the last one that one is read again.
 fn fetch_w(first_row: u32, own_row: u32, i: u32, u: u32, unit: u32) -> StageUnit {
   let tile = min(first_row / 32u + i / 4u, (params.rows - 1u) / 32u);
   let column = select(u + unit, min(u + unit, params.units - 1u), HAS_TAIL);
@@ -34,7 +35,7 @@ fn fetch_w(first_row: u32, own_row: u32, i: u32, u: u32, unit: u32) -> StageUnit
 fn row_of(item: u32) -> u32 { return min(item / 4u, kRowsX - 1u); }
 fn unit_of(item: u32) -> u32 { return item % 4u; }
 
-// What an invocation brings of eighth e of the step from unit u on. Behind the last unit x is zero.
+// An invocation's part of x, for eighth e of the step from unit u on. After the last unit x is zero.
 fn fetch_x(local: u32, u: u32, e: u32, end: u32) -> XShare {
   var share: XShare;
   for (var i = 0u; i < kEach; i++) {
@@ -80,7 +81,7 @@ fn put_sum(sum: Sum, place: Place, is_inside: bool, down: u32, right: u32) {
     subgroupMatrixStore<col_major>(&y, right * params.y_stride + place.y_at + place.row + down, sum, params.y_stride);
     return;
   }
-  let corner = place.subgroup * kBuffer / 2u;  // the subgroup's part of w_tile, which nobody reads any more
+  let corner = place.subgroup * kBuffer / 2u;  // the subgroup's part of w_tile, which is free by now
   subgroupMatrixStore<col_major>(&w_tile, corner, sum, 8u);
   workgroupBarrier();
   for (var e = place.subgroup_invocation; e < 256u; e += 32u) {

@@ -32,7 +32,7 @@ bool can_repack(DType from, WeightFormat to);
 // One row a type of the file; the operation they are forced by is "repack.<type>".
 struct RepackTypes {
   DType from;
-  std::string_view block;  // fragment that reads a unit; DTypeInfo::tiles says which format becomes of it
+  std::string_view block;  // fragment that reads a unit; DTypeInfo::tiles says the resulting format
 };
 struct RepackRow : Variant<Repack>, RepackTypes {};
 std::span<const RepackRow> repack_variants();            // all

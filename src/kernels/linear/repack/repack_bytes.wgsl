@@ -1,4 +1,4 @@
-// What all of repack's readers share: bytes of `raw`, whose blocks begin at any byte, and the unit they make.
+// Shared by repack's readers: bytes of `raw`, whose blocks begin at any byte, and the unit they make.
 
 // Weights 0..15 and 16..31, a code a byte; `halves`: two f16, the scale and the minimum (tile_q6: two scales).
 struct Unit {

@@ -1,8 +1,8 @@
-// Rows of blocks, as the file stores them, to a tile format of codes (base/dtype.h: tile_q4, tile_q5, tile_q6, tile_q8).
-// Map: a workgroup makes UNITS_PER_GROUP units (x of the grid) of the 32 rows of a tile (y), an invocation one unit of
-// one row; neighbouring invocations have neighbouring rows, so that what they write is together.
-// Rows that fill up the last tile are written as zeros. Exact: integers, and products of scales rounded to nearest even.
-// Read next: repack_q4_k.wgsl (read_unit), repack_to_q5.wgsl (store_unit).
+// Rows of blocks, as the file stores them, to a tile format of codes (base/dtype.h: tile_q4, tile_q5, tile_q6,
+// tile_q8). Map: a workgroup makes UNITS_PER_GROUP units (x of the grid) of the 32 rows of a tile (y), an invocation
+// one unit of one row; neighbouring invocations have neighbouring rows, so that what they write is together. Rows that
+// fill up the last tile are written as zeros. Exact: integers, and products of scales rounded to nearest even. Read
+// next: repack_q4_k.wgsl (read_unit), repack_to_q5.wgsl (store_unit).
 //!import linear/repack/block
 //!import linear/repack/target
 

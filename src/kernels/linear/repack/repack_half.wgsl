@@ -1,5 +1,5 @@
-// f16 in integers: what is subnormal shall not be dropped. The sign travels apart, so that zeros keep theirs. Infinite and
-// NaN scales, which only a damaged file has, count as 2^16 and more: finite.
+// f16 in integers, so that subnormal numbers are not dropped. The sign travels apart, so that zeros keep theirs.
+// Infinite and NaN scales, which only a damaged file has, count as 2^16 and more: finite.
 //!import common/f16_round
 
 fn half_magnitude(half: u32) -> f32 {
@@ -9,7 +9,7 @@ fn half_magnitude(half: u32) -> f32 {
   return bitcast<f32>(((exponent + 112u) << 23u) | (mantissa << 13u));
 }
 
-// half * factor as f16, the largest where it is out of range. Exact before it is rounded: 11 bits times 8.
+// half * factor as f16, or the largest number if it is out of range. Exact before it is rounded: 11 bits times 8.
 fn scaled_half(half: u32, factor: i32) -> u32 {
   let sign = (half & 0x8000u) ^ select(0u, 0x8000u, factor < 0);
   return sign | min(f16_bits(half_magnitude(half) * f32(abs(factor))), 0x7BFFu);

@@ -1,7 +1,8 @@
 // iq4_nl: f16 d, 16 bytes of nibbles that name levels; w = d*level.
 //!import linear/repack/repack_bytes
 
-// The 16 levels of the format (formats/quant/tables.cpp) as int8: -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113.
+// The 16 levels of the format (formats/quant/tables.cpp) as int8: -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89
+// 113.
 fn level(place: u32) -> u32 {
   let levels = vec4<u32>(0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u);
   return (levels[place >> 2u] >> (8u * (place & 3u))) & 0xFFu;

@@ -1,5 +1,6 @@
-// mxfp4: u8 exponent e, 16 bytes of nibbles that name levels of -12 to 12; w = 2^(e-128) * level, here scale * (level + 12) - 12
-// scale. Scales that f16 does not hold: below 2^-24 the levels are rounded to multiples of that, above 2^12 the scale is that.
+// mxfp4: u8 exponent e, 16 bytes of nibbles that name levels of -12 to 12; w = 2^(e-128) * level, here scale * (level +
+// 12) - 12 scale. Scales that f16 does not hold: below 2^-24 the levels are rounded to multiples of that, above 2^12
+// the scale is that.
 //!import linear/repack/repack_bytes
 
 // Level + 12 of a nibble (formats/quant/tables.cpp), the level divided by 2^below and rounded to nearest even.

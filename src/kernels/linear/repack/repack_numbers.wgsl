@@ -1,6 +1,6 @@
 // Rows of a file to tiles of 16-bit numbers (base/dtype.h: tile_f16, tile_bf16).
 // Map: as repack_codes; an invocation makes the four vec4 of one unit of one row.
-// Exact: numbers are moved as they are, or computed in f32 and rounded to nearest even.
+// Exact: numbers are moved unchanged, or computed in f32 and rounded to nearest even.
 // Read next: repack_q2_k.wgsl (read_eight).
 //!import linear/repack/block
 

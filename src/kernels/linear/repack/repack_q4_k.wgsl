@@ -1,4 +1,5 @@
-// q4_k: 256 weights in 144 bytes: d, dmin, scales (repack_k_scales), then 32 bytes of nibbles for every two groups of 32.
+// q4_k: 256 weights in 144 bytes: d, dmin, scales (repack_k_scales), then 32 bytes of nibbles for every two groups of
+// 32.
 //!import linear/repack/repack_k_scales
 
 fn read_unit(row_at: u32, u: u32) -> Unit {

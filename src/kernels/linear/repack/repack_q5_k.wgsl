@@ -1,5 +1,5 @@
-// q5_k: 256 weights in 176 bytes: as q4_k, with 32 bytes of fifth bits (bit g of byte i: weight i of group g) before the
-// nibbles.
+// q5_k: 256 weights in 176 bytes: as q4_k, with 32 bytes of fifth bits (bit g of byte i: weight i of group g) before
+// the nibbles.
 //!import linear/repack/repack_k_scales
 
 fn fifth_of(bytes: vec4<u32>, group: u32) -> vec4<u32> {

@@ -1,4 +1,5 @@
-// q6_k: 256 weights in 210 bytes: low nibbles[128], high pairs of bits[64], int8 scales[16], f16 d. Weight 128n + 32j + l:
+// q6_k: 256 weights in 210 bytes: low nibbles[128], high pairs of bits[64], int8 scales[16], f16 d. Weight 128n + 32j +
+// l:
 // nibble j/2 of byte 64n + 32(j%2) + l, bits 2j of byte 32n + l; w = d*scale*(q-32).
 //!import linear/repack/repack_bytes
 //!import linear/repack/repack_half

@@ -1,5 +1,5 @@
-// Four weight rows an invocation of linear/skinny/few_outputs, where reading x from workgroup memory is what a product waits for:
-// two pairs, JOINED outputs apart. The sums of a row of x are one vector; BATCH is 8. Twin: few_two_rows.
+// Four weight rows an invocation of linear/skinny/few_outputs, for products that wait for reads of x from workgroup
+// memory: two pairs, JOINED outputs apart. The sums of a row of x are one vector; BATCH is 8. Twin: few_two_rows.
 //!import linear/skinny/skinny_join
 
 struct WeightRows {

@@ -1,7 +1,7 @@
-// y = x W^T for 2 to BATCH rows of x, where few workgroups hide each other's waiting (weights of not many rows, or many weight
-// rows an invocation): x is staged seldom. Gated: y = activate(gate) * up of as many gates and ups.
-// Map: linear/skinny/few_outputs. Grid: x and y over weight rows, z over splits of the columns. With more than one of those,
-// sums go to y as they are, [split][row of x][weight row]; whoever reads them adds them up.
+// y = x W^T for 2 to BATCH rows of x, if few workgroups hide each other's waiting (weights of not many rows, or many
+// weight rows an invocation): x is staged seldom. Gated: y = activate(gate) * up of as many gates and ups.
+// Map: linear/skinny/few_outputs. Grid: x and y over weight rows, z over splits of the columns. With more than one
+// split, unfinished sums go to y, [split][row of x][weight row]; their reader adds them up.
 // Error: f32 sums of k products, relative L2 below 1e-5 (with 8-bit activations: of the same sums in double).
 // Read next: linear/skinny/few_outputs, linear/skinny/skinny_finish. Twins: matmul_skinny, matmul_few_pair.
 //!import linear/skinny/skinny_bindings

@@ -1,7 +1,7 @@
-// y = x W^T for 2 to BATCH rows of x and two weights in different tile formats, the second's outputs after the first's: q and k
-// beside v. Both may have a bias.
-// Map: a workgroup makes outputs of one of them, linear/skinny/few_outputs. Grid: x over weight rows, the first's
-// (whole workgroups of them) before the second's.
+// y = x W^T for 2 to BATCH rows of x and two weights in different tile formats, the second's outputs after the first's:
+// q and k beside v. Both may have a bias.
+// Map: a workgroup makes outputs of one weight, linear/skinny/few_outputs. Grid: x over weight rows, the first's (in
+// whole workgroups) before the second's.
 // Error: as matmul_few.
 // Read next: linear/skinny/few_outputs. Twins: matmul_few, linear/matvec/matvec_tile_pair.
 //!import linear/skinny/skinny_pair_bindings

@@ -1,9 +1,10 @@
-// y = x W^T for 2 to BATCH rows of x (z of the grid: the next BATCH rows): the weights are read once, as a matvec reads them.
-// Gated: y = activate(gate) * up of as many gates and ups.
-// Map: a workgroup makes ROWS (ungated: ROWS * PAIR) outputs of each row of x. An invocation owns one weight row, with PAIR
-// two of them two (ROWS apart, or a gate and its up), and every SLICES-th unit of columns; it holds the sums with all rows of x.
-// Shared: a chunk of SLICES * DEPTH units of x (linear/skinny/skinny_x_staged); at the end the slices' sums, four rows of x at a
-// time. The weights of the next chunk are under way while one is computed.
+// y = x W^T for 2 to BATCH rows of x (z of the grid: the next BATCH rows): the weights are read once, as a matvec reads
+// them. Gated: y = activate(gate) * up of as many gates and ups.
+// Map: a workgroup makes ROWS (ungated: ROWS * PAIR) outputs of each row of x. An invocation owns one weight row, or
+// with PAIR two (ROWS apart, or a gate and its up), and every SLICES-th unit of columns; it holds the sums with all
+// rows of x.
+// Shared: a chunk of SLICES * DEPTH units of x (linear/skinny/skinny_x_staged); at the end the slices' sums, four rows
+// of x at a time. The weights of the next chunk are under way while one is computed.
 // Error: f32 sums of k products, relative L2 below 1e-5 (with 8-bit activations: of the same sums in double).
 // Read next: linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8, linear/skinny/skinny_join.
 //!import linear/skinny/skinny_bindings
@@ -34,7 +35,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
   }
   var sums: Sums;
   for (var first = 0u; first < UNITS; first += CHUNK) {
-    workgroupBarrier();  // nobody reads the chunk before any more
+    workgroupBarrier();  // all invocations have read the chunk before
     stage_share(local, share);
     workgroupBarrier();  // the chunk is complete
     let next = first + CHUNK;

@@ -1,5 +1,6 @@
 // The kernels that unpack each weight once for a few rows of x, in every format and for every number of rows, against
-// double precision. What they share with the other rows of the table (checks, quantising x): ../linear/linear_test.cpp.
+// double precision. ../linear/linear_test.cpp tests the parts that they share with other rows of the table (checks,
+// quantising x).
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -128,7 +129,7 @@ class MatmulSkinnyTest : public ::testing::TestWithParam<WeightFormat> {
 
 TEST_P(MatmulSkinnyTest, EveryNumberOfRows) { run_all({{.n = 70, .k = 768, .rows = down_from(16)}}); }
 
-// What follows the sums is the same for all formats: one of numbers, of blocks and of tiles is enough.
+// The steps after the sums are the same for all formats: one of numbers, of blocks and of tiles is enough.
 class KindsOfWeights : public MatmulSkinnyTest {};
 INSTANTIATE_TEST_SUITE_P(Formats, KindsOfWeights,
                          ::testing::Values(WeightFormat::kF32, WeightFormat::kQ8_0, WeightFormat::kQ4_K,

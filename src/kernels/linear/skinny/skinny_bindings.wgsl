@@ -1,5 +1,5 @@
-// What both kernels are given. XElement comes with linear/skinny/unit. Bindings a recording does not use (scales, x_scales, bias,
-// y, y_q8) hold anything. Twin: skinny_pair_bindings.
+// The bindings of both kernels. XElement comes with linear/skinny/unit. Bindings that a recording does not use (scales,
+// x_scales, bias, y, y_q8) hold anything. Twin: skinny_pair_bindings.
 //!import common/step_state
 //!import linear/skinny/skinny_place
 

@@ -1,5 +1,5 @@
-// A workgroup's gated outputs as 8-bit blocks (common/forms.h), which those of a row fill. Bindings of the entry: skinny_bindings.
-// Consts: Q8_PLANE1, THREADS, and those of linear/skinny/skinny_finish.
+// A workgroup's gated outputs as 8-bit blocks (common/forms.h), which those of a row fill. Bindings of the entry:
+// skinny_bindings. Consts: Q8_PLANE1, THREADS, and those of linear/skinny/skinny_finish.
 //!import linear/skinny/skinny_finish
 //!import common/q8_block
 
@@ -10,8 +10,8 @@ fn block_quad(at: u32) -> vec4<f32> {
   return vec4<f32>(block_values[at], block_values[at + 1u], block_values[at + 2u], block_values[at + 3u]);
 }
 
-// Contains a barrier: every invocation of the workgroup calls it. An invocation makes four bytes at a time, and looks at
-// all 16 values for the largest.
+// Contains a barrier: every invocation of the workgroup calls it. An invocation makes four bytes at a time, and looks
+// at all 16 values for the largest.
 fn store_blocks(group: u32, local: u32, rows: u32) {
   workgroupBarrier();  // block_values
   for (var i = local; i < rows * kGroupBlocks * 4u; i += THREADS) {

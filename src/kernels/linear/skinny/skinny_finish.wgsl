@@ -1,4 +1,4 @@
-// What happens to the finished sums of a few rows: bias, residual, or the gate. Bindings of the entry: bias, y. Consts: GATED,
+// Finishes the sums of a few rows: bias, residual, or the gate. Bindings of the entry: bias, y. Consts: GATED,
 // GROUP_ROWS (outputs of a workgroup), OUTPUTS (of a row in this dispatch), Y_FIRST, Y_STRIDE, HAS_BIAS, ACCUMULATE,
 // HAS_Q8, BLOCK_VALUES (BATCH * GROUP_ROWS, or 1), ACTIVATE. Read next: linear/skinny/skinny_blocks.
 //!import linear/linear_epilogue

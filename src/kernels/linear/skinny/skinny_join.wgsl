@@ -1,6 +1,6 @@
-// What matmul_skinny and matmul_few share: weights past the end, and how the slices' sums become outputs.
-// Bindings and fragments of the entry: linear/skinny/skinny_finish, which has finish_output(). Consts: UNITS, ROWS, SLICES, PAIR,
-// THREADS, GATED.
+// Shared by matmul_skinny and matmul_few: weights past the end, and the step from the slices' sums to outputs. Bindings
+// and fragments of the entry: linear/skinny/skinny_finish, which has finish_output(). Consts: UNITS, ROWS, SLICES,
+// PAIR, THREADS, GATED.
 //!import linear/skinny/skinny_sums
 
 const JOINED = select(ROWS * min(PAIR, 2u), ROWS, GATED);  // outputs of one or two weight rows an invocation
@@ -9,10 +9,10 @@ const OTHERS = min(PAIR - 1u, 1u) * THREADS;                // where the second'
 // Past the end the last row or unit is loaded again.
 fn fetch_at(row: u32, u: u32) -> Fetched { return fetch(row, min(u, UNITS - 1u)); }
 
-// The sums of all slices, by neighbours of neighbouring outputs. `first`: the first row of x in `four`. `output`: the first, of
-// the workgroup's.
+// Adds up the sums of all slices; neighbours make neighbouring outputs. `first`: the first row of x in `four`.
+// `output`: the first of the workgroup's outputs.
 fn join(four: Four, first: u32, output: u32, group: u32, local: u32, rows: u32) {
-  workgroupBarrier();  // nobody reads what lies there any more
+  workgroupBarrier();  // all invocations have read the words before
   shared_words[local] = bitcast<vec4<u32>>(four.own);
   if (PAIR > 1u) { shared_words[OTHERS + local] = bitcast<vec4<u32>>(four.other); }
   workgroupBarrier();  // all slices' sums are there

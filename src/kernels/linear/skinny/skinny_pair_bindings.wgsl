@@ -1,4 +1,4 @@
-// What matmul_few_pair is given: two weights with all their rows, the bias of both. Twin: skinny_bindings.
+// The bindings of matmul_few_pair: two weights with all their rows, the bias of both. Twin: skinny_bindings.
 //!import common/step_state
 //!import linear/skinny/skinny_place
 

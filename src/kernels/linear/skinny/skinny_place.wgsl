@@ -1,5 +1,6 @@
-// What the fragments of weights/ and of this folder ask of the entries, besides bindings: the columns, and where a workgroup's
-// outputs are. Consts: COLUMNS and ROW_VEC4S (of plane 0) of a row, FIRST_ROW (of this piece in the matrix).
+// The fragments of weights/ and of this folder need these from the entries, besides bindings: the columns, and the
+// place of a workgroup's outputs. Consts: COLUMNS and ROW_VEC4S (of plane 0) of a row, FIRST_ROW (of this piece in the
+// matrix).
 
 struct Params {
   units: u32,  // of 32 columns

@@ -15,15 +15,15 @@ constexpr uint32_t kVec4sOfQ8 = 3, kVec4sOfF32 = 2;  // that a unit of x takes
 constexpr uint32_t kHalf = kTileRows / 2;
 constexpr uint32_t kManyRows = 8;  // the batch of 5 to 8 rows of x
 
-// Rows of x that a workgroup takes: all of them, but in plans of more than matmul_skinny's.
+// Rows of x that a workgroup takes: all rows, but in plans of more than matmul_skinny's.
 uint32_t batch_of(const Context& ctx) {
   return std::min(kMaxSkinnyRows, std::max(2u, std::bit_ceil(ctx.max_rows)));
 }
 
 constexpr uint32_t kMostSplits = 4;
 
-// Long columns of not many weight rows leave a large GPU waiting. Splits of the columns, whose sums the norm behind the residual
-// adds up, make more workgroups.
+// Long columns of not many weight rows leave a large GPU waiting. Splits of the columns make more workgroups; the norm
+// after the residual adds up their sums.
 bool may_split(const SkinnyShape& shape) {
   constexpr uint32_t kLeastUnits = 256;
   return !shape.gated && shape.units >= kLeastUnits;
@@ -33,8 +33,8 @@ uint32_t few_splits(const gpu::Caps& caps, uint32_t groups) {
   return std::bit_floor(std::clamp(kSplitSkinny.of(caps) / groups, 1u, kMostSplits));
 }
 
-// Weight rows of an invocation. Each reads all units of x of its columns from workgroup memory: with 5 to 8 rows of x as many
-// weight rows share what is read as leave a workgroup to each compute unit.
+// Weight rows of an invocation. Each reads all units of x of its columns from workgroup memory. With 5 to 8 rows of x,
+// weight rows share such a read: as many rows as still leave a workgroup to each compute unit.
 uint32_t few_pair(const gpu::Caps& caps, SkinnyShape shape, uint32_t least, uint32_t most, uint32_t outputs) {
   const uint32_t splits = may_split(shape) ? kMostSplits : 1;
   for (shape.pair = most; shape.pair > least; shape.pair /= 2) {
@@ -52,7 +52,7 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
   const bool q8 = op.row.q8;
   constexpr uint32_t kInvocations = 512, kInvocationsOfMany = 256;  // many sums: many registers
   constexpr uint32_t kManySums = 16;
-  constexpr uint32_t kInvocationsOfFull = 128;  // where the workgroups fill a device
+  constexpr uint32_t kInvocationsOfFull = 128;  // if the workgroups fill a device
   constexpr uint32_t kMostBytes = 32768;  // of workgroup memory: several workgroups share a compute unit
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t enough = kEnoughSkinny.of(caps);

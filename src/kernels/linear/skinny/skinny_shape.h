@@ -11,7 +11,8 @@ namespace doppler::kernels {
 inline constexpr uint32_t kVec4Bytes = 16;
 inline constexpr uint32_t kMostPair = 4;  // few_four_rows
 
-// The constants of matmul_skinny.wgsl under the same names, and of matmul_skinny_cpu.wgsl, which has rows and pair alone.
+// The constants of matmul_skinny.wgsl under the same names, and of matmul_skinny_cpu.wgsl, which has only rows and
+// pair.
 struct SkinnyShape {
   uint32_t units = 0;
   uint32_t batch = 2;

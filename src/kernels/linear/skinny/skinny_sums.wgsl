@@ -1,6 +1,7 @@
-// The sums of one or two weight rows (PAIR) with up to BATCH rows of x that an invocation holds in registers, four rows of x
-// a vector. Each unit of weights is unpacked once for all of them, each unit of x read once for both weight rows.
-// Imports linear/skinny/unit (the arithmetic) and linear/skinny/x (where x is read from). Consts: BATCH (2, 4, 8, 16), PAIR (1, 2).
+// The sums of one or two weight rows (PAIR) with up to BATCH rows of x that an invocation holds in registers, four rows
+// of x a vector. Each unit of weights is unpacked once for all rows of x, each unit of x read once for both weight
+// rows. Imports linear/skinny/unit (the arithmetic) and linear/skinny/x (the source of x). Consts: BATCH (2, 4, 8, 16),
+// PAIR (1, 2).
 //!import linear/skinny/unit
 //!import linear/skinny/x
 

@@ -1,7 +1,7 @@
 // A unit of 32 weights in a tile format, unpacked once, times 8-bit activations of several rows (common/forms.h). A
-// unit of x is three vec4: the codes of its two blocks, and (d, d', d * sum + d' * sum') of both. Twin: skinny_unit_f32.
-// Bindings of the entry: weights, scales, x (plane 0), x_scales (plane 1, a unit an element). Const: UNITS.
-// x_part() comes with linear/skinny/x.
+// unit of x is three vec4: the codes of its two blocks, and (d, d', d * sum + d' * sum') of both. Twin:
+// skinny_unit_f32. Bindings of the entry: weights, scales, x (plane 0), x_scales (plane 1, a unit an element). Const:
+// UNITS. x_part() comes with linear/skinny/x.
 //!import linear/weights/format
 
 alias XElement = vec4<u32>;
@@ -31,8 +31,8 @@ fn unit_x(row: u32, c: u32) -> UnitX {
   return UnitX(x_part(row, c, 0u), x_part(row, c, 1u), bitcast<vec4<f32>>(x_part(row, c, 2u)));
 }
 
-// 16 products of signed bytes, exact. Below 2^22 an integer added to the bits of 1.5 * 2^23 is added to the number, which
-// costs a GPU less than to convert it.
+// 16 products of signed bytes, exact. Below 2^22 an integer added to the bits of 1.5 * 2^23 is added to the number,
+// which costs a GPU less than to convert it.
 fn fdot16(a: vec4<u32>, b: vec4<u32>) -> f32 {
   let bits = dot4I8Packed(a.x, b.x) + 0x4b400000 + dot4I8Packed(a.y, b.y) + dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w);
   return bitcast<f32>(bits) - 12582912.0;

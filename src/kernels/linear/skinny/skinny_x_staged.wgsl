@@ -13,7 +13,7 @@ var<workgroup> shared_words: array<vec4<u32>, SHARED_VEC4S>;
 
 fn x_part(row: u32, c: u32, i: u32) -> vec4<u32> { return shared_words[c * UNIT_STRIDE + row * X_VEC4S + i]; }
 
-// What an invocation brings of a chunk. Rows and units past the end repeat the last.
+// An invocation's part of a chunk. Rows and units past the end repeat the last.
 struct XShare {
   codes: array<vec4<u32>, CODES_EACH>,
   factors: array<vec4<u32>, FACTORS_EACH>,

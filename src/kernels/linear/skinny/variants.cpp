@@ -1,5 +1,5 @@
-// The table of matmul_skinny, best first: kernels of this folder, which unpack each weight once for all rows of x, that of
-// narrow/, then those of matmul/ for larger chunks. Read next: matmul_skinny.cpp.
+// The table of matmul_skinny, best first: kernels of this folder, which unpack each weight once for all rows of x, that
+// of narrow/, then those of matmul/ for larger chunks. Read next: matmul_skinny.cpp.
 #include "kernels/linear/shared_rows.h"
 
 namespace doppler::kernels {

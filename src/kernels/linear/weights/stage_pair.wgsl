@@ -1,4 +1,4 @@
-// What the stage_* fragments share: where a unit lies, numbers two at a time out of bytes 0 and 2 of a word, and
+// Shared by the stage_* fragments: the place of a unit, numbers two at a time out of bytes 0 and 2 of a word, and
 // stage_unit(), by way of each fragment's stage_eight().
 
 // A unit: 32 columns of a weight row. Tiles have 32 rows and as many columns (base/dtype.h).
@@ -28,8 +28,8 @@ fn byte_pair(word: u32) -> vec2<f16> {
   return bitcast<vec2<f16>>((word & 0x00ff00ffu) | thousands()) - vec2<f16>(1024.0h);
 }
 
-// Two pairs, one behind the other: 8 bytes at a time meet in banks half as often as 4. H200, 8B, prompts of 512 and 4,096
-// tokens in one run: 16,520 to 17,020 and 16,475 to 16,815 tok/s. `at` counts numbers.
+// Two pairs, one after the other: 8 bytes at a time meet in banks half as often as 4. H200, 8B, prompts of 512 and
+// 4,096 tokens in one run: 16,520 to 17,020 and 16,475 to 16,815 tok/s. `at` counts numbers.
 fn put_pairs(at: u32, a: vec2<f16>, b: vec2<f16>) { w_tile[at / 4u] = vec2<u32>(bitcast<u32>(a), bitcast<u32>(b)); }
 
 // Eight columns from the bytes of two words.

@@ -1,7 +1,8 @@
 // Brings units of tile_q4 (base/dtype.h) into workgroup memory as f16, for the matrix-unit products. The contract of
-// every stage_* fragment: fetch_unit reads 32 columns of a weight row into registers; stage_eight writes columns 8i to
-// 8i + 7 of them to w_tile from `at` on, four by four, `step` apart, in the order 0, 2, 1, 3, in which bytes come out of
-// a word two at a time (x has the same order, common/forms.h); stage_unit (stage_pair) writes all, one behind the other.
+// every stage_* fragment:
+// fetch_unit reads 32 columns of a weight row into registers. stage_eight writes columns 8i to 8i + 7 to w_tile from
+// `at` on, four by four, `step` apart. The order is 0, 2, 1, 3, in which bytes come out of a word two at a time (x has
+// the same order, common/forms.h). stage_unit (stage_pair) writes all columns, one after the other.
 // Bindings of the entry: weights, scales; workgroup: w_tile, an array of vec2<u32>.
 //!import linear/weights/stage_pair
 

@@ -1,5 +1,5 @@
-// What the tile formats (base/dtype.h) share: where a unit of a row lies, and the contract of linear/weights/README.md by way
-// of load_words() and words_dot(), which let a kernel have many units' loads under way before it needs one.
+// Shared by the tile formats (base/dtype.h): the place of a unit of a row, and the contract of linear/weights/README.md
+// by way of load_words() and words_dot(), which let a kernel have many units' loads under way before it needs one.
 
 // Entry p of `count` a unit.
 fn plane_at(row: u32, u: u32, p: u32, count: u32) -> u32 {

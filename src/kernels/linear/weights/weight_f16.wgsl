@@ -1,4 +1,5 @@
-// Weights stored as f16 (base/dtype.h), read without the f16 feature: the fragment contract of linear/weights/README.md.
+// Weights stored as f16 (base/dtype.h), read without the f16 feature: the fragment contract of
+// linear/weights/README.md.
 //!import linear/weights/weight_bytes
 
 fn four_numbers(low: u32, high: u32) -> vec4<f32> {

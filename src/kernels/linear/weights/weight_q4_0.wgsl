@@ -1,5 +1,5 @@
-// Weights stored as q4_0 (base/dtype.h): the fragment contract of linear/weights/README.md. A unit is one block: the low
-// nibbles are its first 16 weights, the high nibbles the others.
+// Weights stored as q4_0 (base/dtype.h): the fragment contract of linear/weights/README.md. A unit is one block: the
+// low nibbles are its first 16 weights, the high nibbles the others.
 //!import linear/weights/weight_bytes
 
 fn weight8(row: u32, i: u32) -> mat2x4<f32> {

@@ -1,5 +1,5 @@
-// Weights stored as q4_k (base/dtype.h): the fragment contract of linear/weights/README.md. A block of 256 is 9 vec4: the
-// header, then 16 bytes a unit: their low nibbles are 16 weights of one sub-block of 32, the high nibbles 16 of the
+// Weights stored as q4_k (base/dtype.h): the fragment contract of linear/weights/README.md. A block of 256 is 9 vec4:
+// the header, then 16 bytes a unit: their low nibbles are 16 weights of one sub-block of 32, the high nibbles 16 of the
 // next one.
 //!import linear/weights/weight_bytes
 //!import linear/weights/weight_k_scales

@@ -1,5 +1,5 @@
-// Weights stored as q5_k (base/dtype.h): the fragment contract of linear/weights/README.md. A block of 256 is 11 vec4: the
-// header, 32 bytes of fifth bits (bit s of byte j: weight j of sub-block s), then 16 bytes a unit as in q4_k.
+// Weights stored as q5_k (base/dtype.h): the fragment contract of linear/weights/README.md. A block of 256 is 11 vec4:
+// the header, 32 bytes of fifth bits (bit s of byte j: weight j of sub-block s), then 16 bytes a unit as in q4_k.
 //!import linear/weights/weight_bytes
 //!import linear/weights/weight_k_scales
 

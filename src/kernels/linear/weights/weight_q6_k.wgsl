@@ -1,7 +1,7 @@
-// Weights stored as q6_k (base/dtype.h): the fragment contract of linear/weights/README.md. A block of 256 is 13 vec4: 8 of
-// low nibbles, 4 of upper pairs of bits, 1 of sixteen int8 scales, one per 16 weights. Unit t of a block reads low
-// nibble vec4 t: its low nibbles are 16 weights, its high nibbles 16 weights 64 further on.
-// A weight is kept as the signed byte 4 * (q - 32), which costs no subtraction: (q << 2) ^ 0x80.
+// Weights stored as q6_k (base/dtype.h): the fragment contract of linear/weights/README.md. A block of 256 is 13 vec4:
+// 8 of low nibbles, 4 of upper pairs of bits, 1 of sixteen int8 scales, one per 16 weights. Unit t of a block reads low
+// nibble vec4 t: its low nibbles are 16 weights, its high nibbles 16 weights 64 further on. A weight is kept as the
+// signed byte 4 * (q - 32), which costs no subtraction: (q << 2) ^ 0x80.
 //!import linear/weights/weight_bytes
 
 fn weight8(row: u32, i: u32) -> mat2x4<f32> {
@@ -9,7 +9,7 @@ fn weight8(row: u32, i: u32) -> mat2x4<f32> {
   let at = row * params.row_vec4s + 13u * (i >> 5u);
   let r = i & 31u;                // which 8 of the block
   let quarter = (r >> 2u) & 3u;   // which 32 of its half
-  let part = (r >> 1u) & 1u;      // which 16 of those
+  let part = (r >> 1u) & 1u;      // which 16 of that quarter
   let q = weights[at + 4u * (r >> 4u) + 2u * (quarter & 1u) + part];
   let h = weights[at + 8u + 2u * (r >> 4u) + part];
   let odd = (i & 1u) == 1u;

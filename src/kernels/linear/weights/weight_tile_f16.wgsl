@@ -1,4 +1,5 @@
-// Weights stored as tile_f16 (base/dtype.h), read without the f16 feature: the fragment contract of linear/weights/README.md.
+// Weights stored as tile_f16 (base/dtype.h), read without the f16 feature: the fragment contract of
+// linear/weights/README.md.
 //!import linear/weights/weight_bytes
 //!import linear/weights/tile_at
 
