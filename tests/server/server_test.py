@@ -46,10 +46,11 @@ def setUpModule():
         models += ("-m", "scores=" + SCORING_MODEL)
     ServerCase.served = Served(DOPPLER, *FLAGS, *models)
     # It answers before the model is there.
-    ServerCase.first_health = ServerCase.served.ask("GET", "/health")
-    while ServerCase.served.ask("GET", "/health")[0] != 200:
+    ServerCase.healths = [ServerCase.served.ask("GET", "/health")]
+    while ServerCase.healths[-1][0] != 200:
         assert ServerCase.served.process.poll() is None
-        time.sleep(0.1)
+        time.sleep(0.01)
+        ServerCase.healths.append(ServerCase.served.ask("GET", "/health"))
 
 
 def tearDownModule():
@@ -59,7 +60,7 @@ def tearDownModule():
 
 
 class ServerCase(unittest.TestCase):
-    served = first_health = None
+    served = healths = None
 
     def good(self, path, body):
         status, _, answer = self.served.post(path, body)
@@ -101,17 +102,22 @@ def file_lines(served, file):
 
 class OpenAI(ServerCase):
     def test_health_is_told_at_once(self):
-        self.assertIn(self.first_health[2]["status"], ("loading", "unloaded", "ok"))
+        states = list(dict.fromkeys(health[2]["status"] for health in self.healths))
+        self.assertEqual([state for state in states if state != "unloaded"], ["loading", "warming up", "ok"])
+        self.assertTrue(all((status == 200) == (body["status"] == "ok") for status, _, body in self.healths))
 
     def test_a_chat_whole_and_streamed_is_the_same(self):
         whole = self.good(CHAT, chat())
         text = whole["choices"][0]["message"]["content"]
         self.assertEqual(whole["choices"][0]["finish_reason"], "length")
+        self.assertIsNone(whole["choices"][0]["message"]["refusal"])
         self.assertEqual(whole["usage"]["completion_tokens"], 6)
         events = self.served.events(CHAT, chat(stream=True, stream_options={"include_usage": True}))
         self.assertEqual(events.pop(), "[DONE]")
         usage = events.pop()
         self.assertEqual((usage["choices"], usage["usage"]["completion_tokens"]), ([], 6))
+        self.assertTrue(all(event["usage"] is None for event in events), "of the others it is null")
+        self.assertNotIn("usage", self.served.events(CHAT, chat(stream=True))[0])
         deltas = [event["choices"][0]["delta"] for event in events]
         self.assertEqual([delta.get("role") for delta in deltas].count("assistant"), 1)
         self.assertEqual("".join(delta.get("content", "") for delta in deltas), text)
@@ -172,6 +178,14 @@ class OpenAI(ServerCase):
         self.assertEqual(told["logprobs"]["text_offset"][1], len(told["logprobs"]["tokens"][0]))
         self.assertIsNone(self.good(TEXT, {"prompt": "Once", "max_tokens": 1})["choices"][0]["logprobs"])
         self.assertEqual(self.refused(TEXT, {"prompt": "x", "logprobs": 1, "echo": True})["param"], "logprobs")
+
+    def test_chunks_have_so_many_tokens_at_most(self):
+        for most in (1, 3):
+            body = chat(stream=True, logprobs=True, max_tokens=12, stream_options={"chunk_tokens": most})
+            parts = [event["choices"][0]["logprobs"] for event in self.served.events(CHAT, body)[:-1]]
+            counts = [len(part["content"]) for part in parts if part]
+            self.assertEqual((sum(counts), max(counts) <= most), (12, True), counts)
+        self.assertEqual(self.refused(CHAT, chat(stream_options={"chunk_tokens": 257}))["param"], "chunk_tokens")
 
     def test_a_forced_call_is_told(self):
         body = chat(tools=TOOLS, tool_choice={"type": "function", "function": {"name": "f"}})
@@ -234,6 +248,36 @@ class OpenAI(ServerCase):
         self.assertGreater(events[-1]["response"]["usage"]["input_tokens"], whole["usage"]["input_tokens"])
         self.assertEqual(self.refused("/v1/responses", {"input": "x", "previous_response_id": "no"})["param"],
                          "previous_response_id")
+        self.assertNotIn("user", whole)
+        self.assertNotIn("usage", events[0]["response"])
+        items = self.served.ask("GET", f"/v1/responses/{whole['id']}/input_items")[2]
+        self.assertEqual([item["content"] for item in items["data"]], [[{"type": "input_text", "text": "The fox"}]])
+        self.assertEqual((items["object"], items["first_id"]), ("list", items["data"][0]["id"]))
+        self.assertEqual(self.good("/v1/responses/input_tokens", {"input": "The fox"}),
+                         {"object": "response.input_tokens", "input_tokens": whole["usage"]["input_tokens"]})
+
+    def test_responses_tell_what_is_asked_for(self):
+        body = {"input": "The fox", "max_output_tokens": 4, "top_logprobs": 2, "timings_per_token": True}
+        whole = self.good("/v1/responses", body)
+        part = whole["output"][0]["content"][0]
+        self.assertEqual("".join(item["token"] for item in part["logprobs"]), part["text"])
+        self.assertEqual({len(item["top_logprobs"]) for item in part["logprobs"]}, {2})
+        self.assertEqual((whole["top_logprobs"], whole["timings"]["predicted_n"]), (2, 4))
+        events = self.served.events("/v1/responses", {**body, "stream": True})
+        deltas = [event for event in events if event["type"] == "response.output_text.delta"]
+        self.assertEqual([item for event in deltas for item in event["logprobs"]], part["logprobs"])
+        self.assertTrue(all(event["timings"]["predicted_n"] for event in deltas))
+        done = [event for event in events if event["type"] == "response.output_text.done"][0]
+        self.assertEqual(done["logprobs"], part["logprobs"])
+        included = self.good("/v1/responses", {"input": "x", "max_output_tokens": 2, "include": ["message.output_text.logprobs"]})
+        self.assertEqual(len(included["output"][0]["content"][0]["logprobs"]), 2)
+        events = self.served.events("/v1/responses", {"input": "fox " * 100, "max_output_tokens": 2, "stream": True,
+                                                      "return_progress": True})
+        progress = [event["prompt_progress"] for event in events if "prompt_progress" in event]
+        self.assertEqual(progress[-1]["total"], progress[-1]["processed"])
+        # Fields of chats hold here too.
+        biased = self.good("/v1/responses", {"input": "x", "max_output_tokens": 2, "logit_bias": {"300": 100}})
+        self.assertEqual(biased["output"][0]["content"][0]["text"], self.good("/detokenize", {"tokens": [300, 300]})["content"])
 
     def test_a_batch_is_answered_and_another_cancelled(self):
         bad = json.dumps({"custom_id": "bad", "method": "POST", "url": TEXT, "body": {"prompt": "x", "temperature": -1}})
@@ -245,7 +289,11 @@ class OpenAI(ServerCase):
         self.assertIn("temperature", file_lines(self.served, done["error_file_id"])["bad"]["error"]["message"])
         long = begin_batch(self.served, upload(self.served, completion_lines(1, max_tokens=400, ignore_eos=True)))
         self.served.post(f"/v1/batches/{long}/cancel", None)
-        self.assertIsNone(batch_until(self.served, long, lambda now: now["status"] == "cancelled")["output_file_id"])
+        cancelled = batch_until(self.served, long, lambda now: now["status"] == "cancelled")
+        # Absent facts have no field, as in OpenAI's specification.
+        self.assertEqual([name for name in cancelled if cancelled[name] is None], ["metadata"])
+        self.assertIn("cancelled_at", cancelled)
+        self.assertNotIn("output_file_id", cancelled)
         listed = self.served.ask("GET", "/v1/batches?limit=1")[2]
         self.assertEqual((listed["data"][0]["id"], listed["has_more"]), (long, True))
         self.assertTrue(self.served.ask("DELETE", "/v1/files/" + file)[2]["deleted"])
@@ -272,11 +320,45 @@ class OpenAI(ServerCase):
         self.assertIn("not valid JSON", self.refused(CHAT, "{")["message"])
         self.assertIn("deeper", self.refused(CHAT, "[" * 60000)["message"])
         self.assertIn("temperature", self.refused(CHAT, chat(temperature=-1))["message"])
-        self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
         self.assertEqual(self.refused("/v1/embeddings", {"input": "x"})["type"], "invalid_request_error")
         self.assertEqual(self.refused("/nothing", {}, 404)["type"], "invalid_request_error")
-        self.assertEqual(self.served.ask("GET", CHAT)[0], 405)
+        status, fields, _ = self.served.ask("GET", CHAT)
+        self.assertEqual((status, fields["Allow"]), (405, "POST"))
+        self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
         self.good(CHAT, chat(no_such_field=1))
+
+    def test_what_a_prompt_cannot_be_is_told_before_a_stream_begins(self):
+        text = "fox " * 2000
+        messages = [{"role": "user", "content": text}]
+        for path, body in ((CHAT, {"messages": messages}), (TEXT, {"prompt": text}), ("/v1/responses", {"input": text}),
+                           ("/v1/messages", {"messages": messages, "max_tokens": 5}), ("/api/chat", {"messages": messages}),
+                           ("/api/generate", {"prompt": text})):
+            for stream in (False, True):
+                error = self.refused(path, {**body, "stream": stream})
+                if path == "/v1/messages":
+                    self.assertEqual(error["type"], "invalid_request_error")
+                    self.assertRegex(error["message"], r"^prompt is too long: \d+ tokens > 511 maximum$")
+                    continue
+                self.assertIn("maximum context length is 512 tokens", error["message"] if "/v1/" in path else error)
+                if "/v1/" in path:
+                    self.assertEqual((error["code"], error["type"]), ("context_length_exceeded", "invalid_request_error"))
+        for fields in ({"prompt": [10**6]}, {"prompt": "x", "temperature": -1},
+                       {"prompt": ["x", [10**6]], "n": 2}):
+            self.refused(TEXT, {**fields, "stream": True})
+
+    def test_an_assistants_last_message_is_continued(self):
+        messages = [{"role": "user", "content": "The fox"}, {"role": "assistant", "content": "Once upon"}]
+        prompt = "user: The fox\nassistant: Once upon"
+        ids = self.good("/tokenize", {"content": prompt})["tokens"]
+        goes_on = self.good(TEXT, {"prompt": ids, "max_tokens": 5})["choices"][0]["text"]
+        asked = {"messages": messages, "max_tokens": 5}
+        self.assertEqual(self.good("/apply-template", {**asked, "continue_final_message": True})["prompt"], prompt)
+        answer = self.good(CHAT, {**asked, "continue_final_message": True, "add_generation_prompt": False})
+        self.assertEqual(answer["choices"][0]["message"]["content"], goes_on)
+        self.assertEqual(self.good("/v1/messages", asked)["content"][0]["text"], goes_on)
+        answer = self.good("/api/chat", {"messages": messages, "stream": False, "options": {"num_predict": 5}})
+        self.assertEqual(answer["message"]["content"], goes_on)
+        self.assertEqual(self.good("/apply-template", asked)["prompt"], prompt + "\n")
 
     def test_what_the_server_tells_of_itself(self):
         ids = self.good("/tokenize", {"content": "The fox"})["tokens"]
@@ -316,8 +398,36 @@ class Others(ServerCase):
         self.assertEqual("".join(line["message"]["content"] for line in lines), whole["message"]["content"])
         self.assertTrue(self.good("/api/generate", {"prompt": "Once", "raw": True, "stream": False,
                                                     "options": {"num_predict": 2}})["response"])
-        self.assertEqual(self.served.ask("GET", "/api/tags")[2]["models"][0]["name"], "storyteller")
         self.assertIsInstance(self.refused("/api/chat", {"messages": 1}), str)
+
+    def test_what_clients_of_ollama_look_at_first(self):
+        for method in ("GET", "HEAD"):
+            status, _, text = self.served.ask(method, "/")
+            self.assertEqual((status, text), (200, "Ollama is running" if method == "GET" else ""))
+        version = [int(part) for part in self.served.ask("GET", "/api/version")[2]["version"].split(".")]
+        self.assertGreaterEqual(version, [0, 6, 4])
+        tags = {model["name"]: model for model in self.served.ask("GET", "/api/tags")[2]["models"]}
+        self.assertEqual(len({model["digest"] for model in tags.values()}), len(tags))
+        for model in tags.values():
+            self.assertRegex(model["digest"], "^[0-9a-f]{64}$")
+            self.assertGreater(model["size"], 0)
+        self.assertEqual(tags["storyteller"]["details"]["quantization_level"], "Q4_K")
+        self.assertEqual(self.served.ask("GET", "/api/ps")[2]["models"][0]["digest"], tags["storyteller"]["digest"])
+        shown = self.good("/api/show", {"model": "storyteller"})
+        self.assertEqual(shown["capabilities"], ["completion", "tools"])
+        self.assertEqual((shown["model_info"]["llama.context_length"], shown["details"]["family"]), (1024, "llama"))
+        if EMBEDDING_MODEL:  # it need not be loaded for that
+            self.assertEqual(self.good("/api/show", {"model": "vectors"})["capabilities"], ["embedding"])
+            self.assertEqual(self.good("/api/embed", {"model": "vectors", "input": []})["embeddings"], [])
+            self.assertEqual(self.good("/api/embeddings", {"model": "vectors", "prompt": ""})["embedding"], [])
+
+    def test_models_have_anthropics_shape_for_its_clients(self):
+        listed = self.served.ask("GET", "/v1/models", anthropic_version="2023-06-01")[2]
+        self.assertEqual((listed["first_id"], listed["has_more"]), ("storyteller", False))
+        one = self.served.ask("GET", "/v1/models/storyteller", anthropic_version="2023-06-01")[2]
+        self.assertEqual((listed["data"][0], one["type"], one["display_name"]), (one, "model", "storyteller"))
+        self.assertRegex(one["created_at"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(self.served.ask("GET", "/models")[2]["object"], "list")
 
 
 class Load(ServerCase):
@@ -432,6 +542,12 @@ class Embeddings(ServerCase):
         self.assertEqual([(item["index"], len(item["embedding"])) for item in few], [(0, 8), (1, 8)])
         self.assertAlmostEqual(few[0]["embedding"][1] / few[0]["embedding"][0], vector[1] / vector[0], places=3)
 
+    def test_a_text_beyond_the_context_has_its_code(self):
+        error = self.refused("/v1/embeddings", {"model": "vectors", "input": [5] * 600})
+        self.assertEqual(error["code"], "context_length_exceeded")
+        self.assertIn("maximum context length is 512 tokens", error["message"])
+        self.good("/api/embed", {"model": "vectors", "input": [5] * 600})
+
     def test_texts_are_as_their_tokens(self):
         texts = self.ask_for(input=["ab", "aab"])
         ids = self.ask_for(input=[[7], [5, 7]])
@@ -466,6 +582,9 @@ class Rerank(ServerCase):
         scores = [result["relevance_score"] for result in whole]
         self.assertEqual(scores, sorted(scores, reverse=True))
         self.assertEqual(sorted(result["index"] for result in whole), [0, 1, 2])
+        usage = self.good("/rerank", self.BODY)["usage"]
+        self.assertGreater(usage["prompt_tokens"], 9)
+        self.assertEqual(usage["prompt_tokens"], usage["total_tokens"])
         best = self.good("/v1/rerank", {**self.BODY, "top_n": 1, "return_documents": True})["results"]
         texts = ["The fox sleeps.", "The crow lives in the tree.", "A stone."]
         self.assertEqual(best, [{**whole[0], "document": {"text": texts[whole[0]["index"]]}}])
@@ -474,6 +593,66 @@ class Rerank(ServerCase):
         for fields in ({"query": 1}, {"documents": []}, {"documents": [1]}, {"documents": [{"text": None}]}, {"top_n": 0},
                        {"model": "storyteller"}):
             self.refused("/v1/rerank", {**self.BODY, **fields})
+
+
+class Defaults(unittest.TestCase):
+    """The flags of "where a request does not say"."""
+
+    def test_each_flag_is_what_a_request_does_not_say(self):
+        numbers = {"temp": "temperature", "top-k": "top_k", "top-p": "top_p", "min-p": "min_p", "repeat-penalty": "repeat_penalty",
+                   "presence-penalty": "presence_penalty", "frequency-penalty": "frequency_penalty", "top-n-sigma": "top_n_sigma",
+                   "typical": "typical_p", "xtc-probability": "xtc_probability", "xtc-threshold": "xtc_threshold",
+                   "dynatemp-range": "dynatemp_range", "dynatemp-exponent": "dynatemp_exponent", "mirostat": "mirostat_tau",
+                   "mirostat-eta": "mirostat_eta", "dry-multiplier": "dry_multiplier", "dry-base": "dry_base",
+                   "dry-allowed-length": "dry_allowed_length", "dry-range": "dry_range", "min-tokens": "min_tokens",
+                   "max-tokens": "max_tokens", "seed": "seed", "chunk-tokens": "chunk_tokens"}
+        given = {"temp": 0.5, "top-k": 7, "top-p": 0.5, "min-p": 0.25, "typical": 0.5, "xtc-probability": 0.5,
+                 "xtc-threshold": 0.25, "mirostat-eta": 0.5}
+        flags = [word for flag in numbers for word in ("--" + flag, str(given.get(flag, 3)))]
+        served = Served(DOPPLER, *flags, "--dry-breaker", "x", "--logit-bias", "7:-2", "--stop", "end", "--ignore-eos",
+                        "--when-full", "slide", "--json-blanks")
+        settings = served.ask("GET", "/props")[2]["default_generation_settings"]
+        served.process.kill()
+        served.end()
+        others = {"logit_bias": {"7": -2.0}, "stop": ["end"], "ignore_eos": True, "when_full": "slide", "json_blanks": True}
+        wanted = {**{name: given.get(flag, 3) for flag, name in numbers.items()}, **others}
+        self.assertIn("x", settings.pop("dry_sequence_breakers"))
+        self.assertEqual(settings, wanted)
+
+    def test_they_act_and_yield(self):
+        served = Served(DOPPLER, "--ctx", "256", "--parallel", "2", "--seed", "42", "--min-tokens", "3", "--max-tokens", "12",
+                        "--when-full", "slide", "--stop", "never written", template=None)
+        self.addCleanup(served.end)
+        while served.ask("GET", "/health")[0] != 200:
+            self.assertIsNone(served.process.poll())
+            time.sleep(0.1)
+
+        def answer(path, body):
+            status, _, told = served.post(path, body)
+            self.assertEqual(status, 200, told)
+            return told
+
+        body = {"prompt": "Once upon a time", "temperature": 1.5, "cache_prompt": False}
+        texts = [answer(TEXT, body)["choices"][0]["text"] for _ in range(2)]
+        self.assertEqual(texts[0], texts[1], "the flag's seed")
+        others = {answer(TEXT, {**body, "seed": -1})["choices"][0]["text"] for _ in range(3)}
+        self.assertNotEqual(others, {texts[0]})
+        self.assertEqual(answer(TEXT, {**body, "ignore_eos": True})["usage"]["completion_tokens"], 12)
+        self.assertEqual(answer(TEXT, {**body, "max_tokens": 1})["usage"]["completion_tokens"], 1, "min-tokens yields")
+        answer(TEXT, {**body, "prompt": [300] * 300})  # it slides
+        schema = {"type": "object", "properties": {"a": {"enum": [1]}}, "required": ["a"], "additionalProperties": False}
+        form = {"type": "json_schema", "json_schema": {"schema": schema}}
+        self.assertEqual(answer(CHAT, chat(response_format=form, max_tokens=50))["choices"][0]["message"]["content"], '{"a":1}')
+        status, _, told = served.post(CHAT, chat(response_format=form, min_tokens=2))
+        self.assertEqual((status, told["error"]["param"]), (400, "min_tokens"))
+        # The shipped model's template knows no tools and leaves system messages out.
+        prompt = answer("/apply-template", chat(tools=TOOLS))["prompt"]
+        self.assertIn('"name":"f"', prompt)
+        tools = [*TOOLS, {"type": "function", "function": {"name": "g"}}]
+        message = answer(CHAT, chat(tools=tools, tool_choice="required", max_tokens=50))["choices"][0]["message"]
+        self.assertIn(message["tool_calls"][0]["function"]["name"], "fg")
+        self.assertEqual(message["tool_calls"][0]["function"]["arguments"], "{}")
+        self.assertEqual(answer("/api/show", {"model": "storyteller"})["capabilities"], ["completion", "tools"])
 
 
 class Ends(unittest.TestCase):

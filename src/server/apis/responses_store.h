@@ -14,6 +14,7 @@ namespace doppler::server {
 struct StoredResponse {
   Json body;      // as it was answered
   Json messages;  // the conversation with its answer, as OpenAI's chats have it
+  Json items;     // its input
 };
 
 class ResponsesStore {
