@@ -73,8 +73,6 @@ class Scheduler {
   // nothing to do. An error is the runner's: all streams end with it, and the scheduler does nothing any more.
   Task<Result<bool>> turn();
 
-  // SchedulerConfig::decode_steps from now on; at least 1.
-  void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
   // For a runner that holds its text: its tokens, while nothing runs; and the tokens that it holds from now on, as they
   // were restored.
   const std::vector<uint32_t>& held() const { return held_; }
