@@ -9,6 +9,8 @@ import unittest
 from served import Served
 from served_case import CHAT, FLAGS, GIVEN, TEXT, TOOLS, batch_until, begin_batch, chat, completion_lines, file_lines, upload
 
+KEY = "secret-key"
+
 
 class Defaults(unittest.TestCase):
     """The flags of "where a request does not say"."""
