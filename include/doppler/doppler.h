@@ -111,6 +111,8 @@ struct Grammar {
   GrammarKind kind = GrammarKind::kNone;
   std::string text;
   std::string source;  // what errors name it by, such as a flag; may be empty
+  bool json_blanks =
+      false;  // of a schema: up to 20 blanks may stand between the tokens of JSON, unless its x-guidance says
 };
 
 struct GenerateOptions {
@@ -122,16 +124,18 @@ struct GenerateOptions {
   Grammar grammar;            // not with min_tokens
   bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
-  // For models with one sequence; several are batched by their scheduler.
-  uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
+  // Decode steps of one submit: 1 to 256; 0: what tuning found best, or 16. Several sequences take at most so many; 0: as their
+  // scheduler chooses, which gives each token when it is there where they come slower than 50 a second.
+  uint32_t batch = 0;
+  // Of models with one sequence.
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
   // The device stops at an end token by itself; false: only the host looks for it.
   bool stop_on_device = true;
   bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 
-// The refusals of a generation that do not depend on its model, to ask before one is loaded. Errors: a number out of
-// its range, more tokens before an end token than the answer may have, min_tokens beside a grammar.
+// Errors that a generation would have with every model, to ask before one is loaded. Errors: a number out of its range, more tokens
+// before an end token than the answer may have, min_tokens beside a grammar.
 Result<void> check_options(const GenerateOptions& options);
 
 enum class StopReason : uint8_t { kEndOfText, kStopString, kTokenLimit, kContextFull, kCancelled };
@@ -298,8 +302,9 @@ class Model {
   // Error: a model that writes text.
   Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
-  // The score of a text for a query, 0 to 1, by a model that scores pairs. Error: another model.
-  Result<float> rerank(std::string_view query, std::string_view text);
+  // How well a text answers a query, 0 to 1, of a model that scores pairs; `tokens`, unless null, gets how many were
+  // evaluated. Error: another model.
+  Result<float> rerank(std::string_view query, std::string_view text, uint32_t* tokens = nullptr);
   // All calls give the same scheduler, whose turns a thread runs from now on. Error: the model writes no text.
   Result<Scheduler> scheduler();
 

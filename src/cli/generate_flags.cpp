@@ -64,6 +64,8 @@ void add_sampling_flags(Args& args, GenerateOptions& o) {
       "the same seed gives the same text; with several sequences only with --lane exact (default 0)",
       &s.seed);
   args.texts("stop", 0, "TEXT", "end before this text; may be repeated", &o.stop);
+  args.flag("json-blanks", 0, "blanks may stand between the tokens of JSON that a schema or a tool asks for",
+            &o.grammar.json_blanks);
   args.flag("ignore-eos", 0, "go on past the end token", &o.ignore_eos);
   args.custom("when-full", 0, "stop|slide",
               "at the end of the context: stop (default) or drop the older half",

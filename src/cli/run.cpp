@@ -80,7 +80,9 @@ void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char*
       return fail(ErrorKind::kInvalidInput, "%s is given beside another grammar; an answer has one.",
                   source.c_str());
     }
-    grammar = {.kind = kind, .text = std::string(given), .source = source};
+    grammar.kind = kind;
+    grammar.text = std::string(given);
+    grammar.source = source;
     if (kind == GrammarKind::kRegex) return {};
     DP_TRY(grammar.text, read_text_file(std::string(given)));
     return {};

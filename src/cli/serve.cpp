@@ -1,10 +1,12 @@
 // doppler serve: models over HTTP. Flags and what they mean here; the server is src/server.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
+#include "cli/model_facts.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
 #include "server/server.h"
@@ -22,7 +24,7 @@ struct ServeFlags {
   std::string key_file, log_format = "text";
   uint32_t port = kUsualPort;
   uint64_t body_bytes = server::HttpLimits{}.body_bytes;
-  bool json = false;
+  bool json = false, template_tools = false, no_warm_up = false;
 };
 
 void add_flags(Args& args, ServeFlags& flags) {
@@ -51,6 +53,9 @@ void add_flags(Args& args, ServeFlags& flags) {
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
   args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
             &flags.model.template_file);
+  args.flag("template-tools", 0,
+            "refuse tools that a model's template does not know (default: the conversation tells of them)",
+            &flags.template_tools);
   args.group("Files and batches");
   args.text("files", 0, "FOLDER",
             "where clients' files and batches are kept (default: a folder that ends with the server)",
@@ -66,6 +71,13 @@ void add_flags(Args& args, ServeFlags& flags) {
              &flags.model.load.pool_tokens);
   args.bytes("cache-host", 0, "SIZE", "host memory for prefixes that left the GPU's, such as 8G (default 0)",
              &flags.model.load.cache_host_bytes);
+  args.count("chunk-tokens", 0, "N",
+             "tokens of a chunk of a stream at most; 0, the default: 1 where they come slower than 50 a "
+             "second, or else up to 16",
+             &o.service.defaults.batch, {.least = 0, .most = openai::kMostChunkTokens});
+  args.flag("no-warm-up", 0,
+            "be ready before the kernels ran once: on a CPU the first requests wait for them",
+            &flags.no_warm_up);
   args.count("connections", 0, "N", "connections at a time (default 1024)", &o.http.most_connections);
   args.bytes("body", 0, "SIZE", "the longest body of a request (default 32M)", &flags.body_bytes);
   args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)",
@@ -81,6 +93,7 @@ void add_flags(Args& args, ServeFlags& flags) {
             "of the line that each request leaves on standard output (default text)", &flags.log_format);
   args.group("If a request does not say");
   add_sampling_flags(args, o.service.defaults);
+  args.group("Device");
   add_load_flags(args, flags.model);
 }
 
@@ -166,10 +179,14 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
       }
     }
     out.push_back(
-        {.name = std::move(name),
+        {.name = name,
          .path = path,
          .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
-         .is_pinned = false});
+         .facts = [model, name] { return model_facts(model, name); },
+         .is_pinned = false,
+         .unknown_tools = flags.template_tools ? server::UnknownTools::kRefused : server::UnknownTools::kTold,
+         .warms_up = !flags.no_warm_up,
+         .places = flags.model.load.sequences});
   }
   for (const std::string& name : flags.pinned) {
     bool found = false;
@@ -192,6 +209,7 @@ int serve_verb(std::span<const std::string> arguments) {
             "after the answers under way.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  flags.server.service.has_seed = std::ranges::find(args.given(), "seed") != args.given().end();
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
   auto sources = sources_of(flags);
   if (!sources) return exit_usage(sources.error());

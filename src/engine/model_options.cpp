@@ -124,7 +124,7 @@ ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
           .scratch_bytes = runner.memory().scratch_bytes,
           .load = describe_load(loaded, device.caps()),
           .has_tokenizer = loaded.text.tokenizer != nullptr,
-          .has_chat_template = loaded.text.chat_template.has_value()};
+          .has_chat_template = loaded.text.templates.chat.parsed.has_value()};
 }
 
 ExpertPaging paging_of(const LoadedModel& loaded) {

@@ -24,8 +24,10 @@ struct Script {
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
           const std::vector<uint32_t>& generated = {}) {
     error.clear();
-    scheduler = std::move(
-        *Scheduler::create(runner, {.vocab_size = 2000, .tickets_ahead = 3, .piece_seconds = piece_seconds}));
+    scheduler = std::move(*Scheduler::create(runner, {.vocab_size = 2000,
+                                                      .tickets_ahead = 3,
+                                                      .piece_seconds = piece_seconds,
+                                                      .single_steps = Clock::duration::max()}));
     scheduler->hold(held);
     StreamAnswer answer(nullptr,
                         {.vocab_size = 2000,

@@ -71,7 +71,7 @@ Result<Request> StreamAnswer::next_request(Request request) const {
   request.settings.generated = done - segment_start_;
   request.tokens = sequence_;
   request.drafts = config_.drafts;
-  request.batch = checked.batch;
+  request.batch = options_.batch;
   request.submits = options_.readback_interval;
   return request;
 }

@@ -40,6 +40,11 @@ TEST(ServedRequest, WhatIsToldBesideTheAnswerIsAskedFor) {
   EXPECT_TRUE(all->ignored.empty());
 }
 
+TEST(ServedRequest, ChunksMayHaveOneToken) {
+  EXPECT_EQ(chat(R"("stream_options": {"chunk_tokens": 1})")->options.batch, 1u);
+  EXPECT_EQ(field_of(chat(R"("stream_options": {"chunk_tokens": 257})").error().sentence()), "chunk_tokens");
+}
+
 TEST(ServedRequest, TiersArePriorities) {
   EXPECT_EQ(chat("")->priority, kDefaultTier);
   EXPECT_EQ(chat(R"("service_tier": "auto")")->priority, kDefaultTier);
@@ -74,7 +79,15 @@ TEST(ServedRequest, ErrorsNameTheField) {
       {R"("timings_per_token": "yes")", "timings_per_token"},
       {R"("return_progress": [1])", "return_progress"},
       {R"("parallel_tool_calls": 0)", "parallel_tool_calls"},
-      {R"("add_generation_prompt": false)", "add_generation_prompt"},
+      {R"("add_generation_prompt": 1)", "add_generation_prompt"},
+      {R"("continue_final_message": true)", "continue_final_message"},
+      {R"("continue_final_message": true, "add_generation_prompt": true, "messages": [{"role": "assistant", "content": "x"}])",
+       "continue_final_message"},
+      {R"("continue_final_message": true, "messages": [{"role": "assistant", "content": "x", "tool_calls": [{"function": {"name": "f"}}]}])",
+       "continue_final_message"},
+      {R"("continue_final_message": true, "messages": [{"role": "assistant", "content": "x"}], "tool_choice": "required")",
+       "continue_final_message"},
+      {R"("chat_template_kwargs": {"add_generation_prompt": false})", "chat_template_kwargs"},
       {R"("stream": 1)", "stream"},
       {R"("n": 0)", "n"},
       {R"("stop": [""])", "stop"},
@@ -120,6 +133,70 @@ TEST(ServedRequest, AConversationWithToolsIsAsTemplatesReadIt) {
   EXPECT_EQ(request->chat.tools.size(), 1u);
 }
 
+TEST(ServedRequest, AnAnswerMayGoOnFromTheLastMessage) {
+  const auto plain = chat(R"("messages": [{"role": "assistant", "content": "x"}])");
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->chat.opens_answer && !plain->chat.continues);
+  const auto goes_on =
+      chat(R"("continue_final_message": true, "messages": [{"role": "assistant", "content": "x"}])");
+  ASSERT_TRUE(goes_on) << goes_on.error().sentence();
+  EXPECT_TRUE(!goes_on->chat.opens_answer && goes_on->chat.continues);
+  const auto bare = chat(R"("add_generation_prompt": false)");
+  ASSERT_TRUE(bare) << bare.error().sentence();
+  EXPECT_TRUE(!bare->chat.opens_answer && !bare->chat.continues && bare->ignored.empty());
+}
+
+// Whatever a model wrote as arguments, the conversation goes on, and templates go through an object.
+TEST(ServedRequest, ArgumentsOfEarlierCallsAreObjects) {
+  const char* const cases[][2] = {
+      {R"("")", "{}"},
+      {R"("  ")", "{}"},
+      {"null", "{}"},
+      {R"("null")", "{}"},
+      {R"({"x": 1})", R"({"x":1})"},
+      {R"("{\"x\": 1}")", R"({"x":1})"},
+      {R"("\"{\\\"x\\\": 1}\"")", R"({"x":1})"},
+      {R"("[1, 2]")", R"({"arguments":[1,2]})"},
+      {"[1]", R"({"arguments":[1]})"},
+      {R"("5")", R"({"arguments":5})"},
+      {R"("{\"x\": ")", R"({"arguments":"{\"x\": "})"},
+  };
+  for (const auto& [given, read] : cases) {
+    const auto request =
+        chat(R"("messages": [{"role": "assistant", "content": null, "tool_calls": [{"function": {
+        "name": "f", "arguments": )" +
+             std::string(given) + "}}]}]");
+    ASSERT_TRUE(request) << given << request.error().sentence();
+    EXPECT_EQ(to_text(request->chat.messages[0]["tool_calls"][0]["function"]["arguments"]), read) << given;
+  }
+}
+
+TEST(ServedRequest, EarlierReasoningHasTwoNames) {
+  const auto request = chat(R"("messages": [{"role": "assistant", "content": "a", "reasoning": "R"},
+      {"role": "assistant", "content": "b", "reasoning": "no", "reasoning_content": "S"}])");
+  ASSERT_TRUE(request) << request.error().sentence();
+  EXPECT_EQ(request->chat.messages[0]["reasoning_content"], "R");
+  EXPECT_EQ(request->chat.messages[1]["reasoning_content"], "S");
+}
+
+TEST(ServedRequest, AToolWithoutParametersHasNone) {
+  for (const char* parameters : {"", R"(, "parameters": {})", R"(, "parameters": null)"}) {
+    const auto request =
+        chat(R"("tools": [{"type": "function", "function": {"name": "f")" + std::string(parameters) + "}}]");
+    ASSERT_TRUE(request);
+    EXPECT_EQ(to_text(request->chat.tools[0]["function"]["parameters"]),
+              R"({"type":"object","properties":{}})")
+        << parameters;
+  }
+}
+
+TEST(ServedRequest, ASeedMayBeRandom) {
+  EXPECT_EQ(chat("")->seed, ServedRequest::Seed::kUnsaid);
+  EXPECT_EQ(chat(R"("seed": null)")->seed, ServedRequest::Seed::kUnsaid);
+  EXPECT_EQ(chat(R"("seed": -1)")->seed, ServedRequest::Seed::kRandom);
+  EXPECT_EQ(chat(R"("seed": 7)")->seed, ServedRequest::Seed::kGiven);
+}
+
 TEST(ServedRequest, GrammarsHaveManyNames) {
   const struct {
     const char* fields;
@@ -142,6 +219,40 @@ TEST(ServedRequest, GrammarsHaveManyNames) {
     EXPECT_EQ(request->options.grammar.kind, kind) << fields;
     EXPECT_EQ(request->options.grammar.text, text);
   }
+}
+
+TEST(ServedRequest, BlanksOfJsonAreAskedFor) {
+  EXPECT_FALSE(chat(R"("response_format": {"type": "json_object"})")->options.grammar.json_blanks);
+  const auto asked = chat(R"("json_blanks": true, "response_format": {"type": "json_object"})");
+  ASSERT_TRUE(asked) << asked.error().sentence();
+  EXPECT_TRUE(asked->options.grammar.json_blanks && asked->ignored.empty());
+  const auto vllm =
+      chat(R"("structured_outputs": {"disable_any_whitespace": true, "json": {"type": "array"}})");
+  ASSERT_TRUE(vllm) << vllm.error().sentence();
+  EXPECT_EQ(vllm->options.grammar.text, R"({"type":"array"})");
+}
+
+TEST(ServedRequest, ToolsMayBeAllowedByName) {
+  const std::string tools =
+      R"("tools": [{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "g"}}], )";
+  const auto names = [&](const std::string& choice) {
+    const auto request = chat(tools + R"("tool_choice": )" + choice);
+    if (!request) return request.error().sentence();
+    std::string out = request->chat.tool_choice == ToolChoice::kRequired ? "required:" : "auto:";
+    for (const Json& tool : request->chat.tools) out += tool["function"]["name"].get<std::string>();
+    return out;
+  };
+  EXPECT_EQ(
+      names(
+          R"({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "g"}}]}})"),
+      "required:g");
+  EXPECT_EQ(
+      names(R"({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]})"),
+      "auto:f");
+  for (const char* choice : {R"({"type": "allowed_tools", "mode": "auto", "tools": [{"name": "h"}]})",
+                             R"({"type": "allowed_tools", "mode": "all", "tools": [{"name": "f"}]})",
+                             R"({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}})"})
+    EXPECT_EQ(field_of(names(choice)), "tool_choice") << choice;
 }
 
 TEST(ServedRequest, PromptsMayBeMany) {

@@ -18,9 +18,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "store/answer_head.h"
-#include "store/request_head.h"
-#include "store/served_file.h"
+#include "store/file_reply.h"
 
 namespace doppler::store {
 namespace {
@@ -45,16 +43,6 @@ uint32_t connections_that_fit(uint32_t wanted) {
       "At most %llu connections are open at once, since this process may have %llu open files.",
       static_cast<unsigned long long>(fitting), static_cast<unsigned long long>(files.rlim_cur));
   return static_cast<uint32_t>(fitting);
-}
-
-// The header Accept-Encoding: "br, gzip;q=0.8".
-bool accepts_gzip(std::string_view encodings) {
-  for (const std::string& entry : split(encodings, ',')) {
-    const std::vector<std::string> parts = split(entry, ';');
-    const std::string_view weight = parts.size() > 1 ? trim(parts[1]) : "";
-    if (trim(parts[0]) == "gzip") return weight.find_first_not_of("q=0.") != weight.npos || weight.empty();
-  }
-  return false;
 }
 
 }  // namespace
@@ -161,19 +149,19 @@ struct FileServer::State {
     update_listener();
     connection.keeps_alive = false;
     if (end.pos < 0) {
-      send_text(connection, {}, AnswerHead(431), "The head of a request has at most 16 KiB here.\n");
+      send(connection, text_reply({}, AnswerHead(431), "The head of a request has at most 16 KiB here.\n"));
       return;
     }
     std::string text(static_cast<size_t>(end.pos) + 4, '\0');
     evbuffer_remove(input, text.data(), text.size());
     const auto head = parse_request_head(text);
     if (!head) {
-      send_text(connection, {}, AnswerHead(400), "This is no request of HTTP/1.0 or 1.1.\n");
+      send(connection, text_reply({}, AnswerHead(400), "This is no request of HTTP/1.0 or 1.1.\n"));
       return;
     }
     connection.keeps_alive = head->keeps_alive && !head->has_body && !is_ending;  // no body is read
     log(LogLevel::kInfo, "%s %s", printable(head->method, 20).c_str(), printable(head->path, 300).c_str());
-    answer(connection, *head);
+    send(connection, reply_to(*head, root, options));
   }
 
   void on_written(Connection& connection) {
@@ -194,110 +182,15 @@ struct FileServer::State {
     }
   }
 
-  // ---- Answers
-
-  void send_head(Connection& connection, AnswerHead& fields) {
-    if (!connection.keeps_alive) fields.set("Connection", "close");
-    const std::string text = fields.end();
-    evbuffer_add(bufferevent_get_output(connection.stream), text.data(), text.size());
-  }
-
-  void send_text(Connection& connection, const RequestHead& head, AnswerHead fields,
-                 const std::string& sentence) {
-    fields.set("Content-Type", "text/plain; charset=utf-8");
-    fields.set("Content-Length", std::to_string(sentence.size()));
-    send_head(connection, fields);
-    if (head.method != "HEAD") {
-      evbuffer_add(bufferevent_get_output(connection.stream), sentence.data(), sentence.size());
-    }
-  }
-
-  void send_file(Connection& connection, const RequestHead& head, ServedFile& file, const Answer& answer,
-                 AnswerHead fields) {
-    const uint64_t first = answer.status == 206 ? answer.range.first : 0;
-    const uint64_t count = answer.status == 206 ? answer.range.count() : file.bytes;
-    fields.set("Content-Type", file.content_type);
-    fields.set("Content-Length", std::to_string(count));
-    if (answer.status == 206) {
-      fields.set("Content-Range", format_text("bytes %llu-%llu/%llu", static_cast<unsigned long long>(first),
-                                              static_cast<unsigned long long>(first + count - 1),
-                                              static_cast<unsigned long long>(file.bytes)));
-    }
-    send_head(connection, fields);
-    if (head.method == "HEAD" || count == 0) return;
+  void send(Connection& connection, FileReply reply) {
+    if (!connection.keeps_alive) reply.head.set("Connection", "close");
+    evbuffer* output = bufferevent_get_output(connection.stream);
+    const std::string text = reply.head.end() + reply.text;
+    evbuffer_add(output, text.data(), text.size());
     // The output of a socket's stream goes by sendfile.
-    evbuffer_add_file(bufferevent_get_output(connection.stream), file.file.release(),
-                      static_cast<ev_off_t>(first), static_cast<ev_off_t>(count));
-  }
-
-  void set_origin(AnswerHead& fields) {
-    fields.set("X-Content-Type-Options", "nosniff");
-    if (options.origin.empty()) {
-      fields.set("Cross-Origin-Resource-Policy", "same-origin");
-      return;
-    }
-    fields.set("Access-Control-Allow-Origin", options.origin);
-    fields.set("Access-Control-Expose-Headers",
-               "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified");
-    fields.set("Cross-Origin-Resource-Policy", options.origin == "*" ? "cross-origin" : "same-site");
-    if (options.origin != "*") fields.set("Vary", "Origin");
-  }
-
-  AnswerHead fields_of(int status) {
-    AnswerHead fields(status);
-    set_origin(fields);
-    return fields;
-  }
-
-  void answer(Connection& connection, const RequestHead& head) {
-    if (head.method == "OPTIONS") {
-      AnswerHead fields = fields_of(204);
-      fields.set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
-      fields.set("Access-Control-Allow-Headers", "Range, If-Range, If-None-Match, If-Modified-Since");
-      fields.set("Access-Control-Max-Age", "86400");
-      send_head(connection, fields);
-      return;
-    }
-    if (head.method != "GET" && head.method != "HEAD") {
-      AnswerHead fields = fields_of(405);
-      fields.set("Allow", "GET, HEAD, OPTIONS");
-      send_text(connection, head, std::move(fields), "Only GET, HEAD and OPTIONS are answered.\n");
-      return;
-    }
-    std::string path = head.path;
-    if (path.ends_with('/')) path += options.index;
-    auto file = open_served(root, path);
-    if (!file) {
-      send_text(connection, head, fields_of(404), "There is no such file.\n");
-      return;
-    }
-    bool is_gzip = false;
-    if (options.gives_gzip && head.field("range").empty() && accepts_gzip(head.field("accept-encoding"))) {
-      if (auto packed = open_served(root, path + ".gz")) {
-        packed->content_type = file->content_type;
-        file = std::move(packed);
-        is_gzip = true;
-      }
-    }
-    const Answer result = answer_for(*file, {.range = head.field("range"),
-                                             .if_range = head.field("if-range"),
-                                             .if_none_match = head.field("if-none-match"),
-                                             .if_modified_since = head.field("if-modified-since")});
-    AnswerHead fields = fields_of(result.status);
-    fields.set("ETag", file->etag);
-    fields.set("Last-Modified", file->last_modified);
-    fields.set("Accept-Ranges", "bytes");
-    if (options.gives_gzip) fields.set("Vary", "Accept-Encoding");
-    if (is_gzip) fields.set("Content-Encoding", "gzip");
-    fields.set("Cache-Control", "no-cache");  // kept, and asked about with its ETag before it is used
-    if (result.status == 304) {
-      send_head(connection, fields);
-    } else if (result.status == 416) {
-      fields.set("Content-Range", format_text("bytes */%llu", static_cast<unsigned long long>(file->bytes)));
-      send_text(connection, head, std::move(fields), "The file has no such bytes.\n");
-    } else {
-      send_file(connection, head, *file, result, std::move(fields));
-    }
+    if (reply.file)
+      evbuffer_add_file(output, reply.file->file.release(), static_cast<ev_off_t>(reply.first),
+                        static_cast<ev_off_t>(reply.count));
   }
 
   // ---- The end

@@ -1,6 +1,6 @@
-// `doppler serve-models` and `doppler web`: a folder over HTTP/1.1, read only: range requests, conditions, CORS, HEAD.
-// One thread and libevent: thousands of slow readers cost no threads, and files go from the disk to the socket by
-// sendfile. Read next: served_file.h.
+// `doppler serve-models` and `doppler web`: a folder over HTTP/1.1, read only: range requests, conditions, CORS, HEAD. One
+// thread and libevent: thousands of slow readers cost no threads, and files go from the disk to the socket by sendfile.
+// Read next: file_reply.h.
 #pragma once
 
 #include <functional>

@@ -92,8 +92,25 @@ Task<Result<bool>> Scheduler::advance() {
   if (oldest.ticket.has_logprobs) {
     DP_CO_TRY(logprobs, co_await runner_.logprobs(oldest.ticket));
   }
+  note_pace(oldest);
   hand_out(oldest, tokens, logprobs);
   co_return true;
+}
+
+// A ticket begins when the one before it is done.
+void Scheduler::note_pace(const InFlight& collected) {
+  const Clock::time_point now = config_.now();
+  if (collected.is_decode && collected.ticket.count > 0)
+    step_time_ = (now - std::max(collected.queued_at, collected_at_)) / collected.ticket.count;
+  collected_at_ = now;
+}
+
+// The most steps of a ticket.
+uint32_t Scheduler::most_steps(const std::vector<Sequence*>& decoding) const {
+  const uint32_t usual = step_time_ > config_.single_steps ? 1 : config_.decode_steps;
+  uint32_t most = runner_.max_steps();
+  for (const Sequence* s : decoding) most = std::min(most, s->request.batch == 0 ? usual : s->request.batch);
+  return most;
 }
 
 // The next step: the decoding slots, and pieces of prompts where there are any. false: nothing can be queued now.
@@ -144,13 +161,10 @@ model::DecodeSteps Scheduler::choose_steps(const std::vector<Sequence*>& decodin
   // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.
   const auto takes_one = [](const Sequence* s) { return s->guided() || s->phase == Phase::kPrefill; };
   if (std::ranges::any_of(running_, takes_one)) return {};
-  StepLimits limits{.most = std::min(config_.decode_steps, runner_.max_steps()),
-                    .least_left = ~0u,
-                    .others_wait = !waiting_.empty()};
+  StepLimits limits{.most = most_steps(decoding), .least_left = ~0u, .others_wait = !waiting_.empty()};
   for (const Sequence* s : decoding) limits.least_left = std::min(limits.least_left, s->limit - s->asked);
   const Request& first = decoding.front()->request;
   const bool is_alone = runner_.max_sequences() == 1;
-  if (is_alone && first.batch != 0) limits.most = std::min(first.batch, runner_.max_steps());
   const uint32_t steps = decode_steps(limits);
   if (!is_alone || limits.others_wait) return {.steps = steps};
   return {.steps = steps, .submits = std::max(1u, std::min(first.submits, limits.least_left / steps))};
@@ -218,6 +232,8 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, mod
     out.members.push_back({.sequence = s, .chooses = true});
     if (s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
+  out.is_decode = true;
+  out.queued_at = config_.now();
   DP_TRY(out.ticket, runner_.decode(slots, steps));
   for (Sequence* s : decoding) {
     s->asked += out.ticket.count;

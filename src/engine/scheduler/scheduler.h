@@ -39,6 +39,9 @@ struct SchedulerConfig {
   uint32_t piece_rows = 0;                       // of a prompt at a time; 0: as many as a step has
   // A piece of a prompt that takes longer makes the next ones of it smaller, one at a time.
   double piece_seconds = std::numeric_limits<double>::infinity();
+  // Steps that take longer have a ticket each, so that a reader gets each token when it is there. 20 ms a step are 50
+  // tokens a second: about as fast as people see single words come, and 20 times the cost of a ticket.
+  Clock::duration single_steps = std::chrono::milliseconds(20);
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
   uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
@@ -70,8 +73,6 @@ class Scheduler {
   // nothing to do. An error is the runner's: all streams end with it, and the scheduler does nothing any more.
   Task<Result<bool>> turn();
 
-  // SchedulerConfig::decode_steps from now on; at least 1.
-  void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
   // For a runner that holds its text: its tokens, while nothing runs; and the tokens that it holds from now on, as they
   // were restored.
   const std::vector<uint32_t>& held() const { return held_; }
@@ -94,6 +95,8 @@ class Scheduler {
     };
     model::Ticket ticket;
     std::vector<Member> members;
+    bool is_decode = false;  // without pieces of prompts
+    Clock::time_point queued_at;
   };
   struct Rank {  // who keeps blocks when they run out: higher level, then older
     int64_t level;
@@ -139,6 +142,8 @@ class Scheduler {
   Result<void> queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps);
   size_t tickets_ahead() const;
   model::DecodeSteps choose_steps(const std::vector<Sequence*>& decoding) const;
+  uint32_t most_steps(const std::vector<Sequence*>& decoding) const;
+  void note_pace(const InFlight& collected);
   void note_piece(Sequence& sequence, uint32_t rows);
   void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
   static std::vector<uint32_t> known_tokens(const Sequence& sequence);
@@ -178,6 +183,8 @@ class Scheduler {
   model::GenerationSettings preparing_for_;  // whose plans are being made
   Task<Result<void>> preparing_;             // valid while they are
   std::vector<uint32_t> held_;
+  Clock::time_point collected_at_;  // the last ticket
+  Clock::duration step_time_{};     // of the last ticket that only decoded
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };
