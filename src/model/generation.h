@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "kernels/common/step_state.h"
 #include "kernels/sample/sample.h"
+#include "model/drafter.h"
 
 namespace doppler::model {
 
@@ -28,6 +29,8 @@ struct GenerationSettings {
   bool ignore_stop = false;
   bool masked = false;                 // each token is chosen by a mask (SequenceRunner::mask)
   std::vector<uint32_t> dry_breakers;  // tokens; of kernels/sample/more.h
+  Drafter drafter = Drafter::kNone;
+  std::vector<uint32_t> prediction;  // tokens that the answer may have: the drafter lookup searches them too
 };
 
 // Tokens back that penalties and DRY look, at most.
@@ -65,25 +68,25 @@ struct PastTokens {
 PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint32_t> last, uint32_t end,
                        uint32_t vocab_size);
 
-inline constexpr uint32_t kDraftEntries = 2;  // of a ticket, for each step that drafts
-
 // Names one queued submit whose tokens can be collected, once, in order.
 struct Ticket {
   uint32_t slot = 0;
   uint32_t count = 0;  // entries a slot that it will give; those after a stop are kNoToken
   bool has_logprobs = false;
-  bool drafts =
-      false;  // of steps that draft: two entries each, the second kRejected where the draft was wrong
+  // Of each step: a step that drafts has so many entries; those of drafts that were wrong are left out
+  // (kernels::is_left_out).
+  uint32_t rows = 1;
 };
 
 // Counts of tickets that drafted: the drafts, and the right ones, which stayed.
 struct DraftTally {
   uint64_t drafted = 0, accepted = 0;
-  void add(std::span<const uint32_t> entries) {
-    for (size_t i = 0; i + 1 < entries.size(); i += kDraftEntries) {
-      if (entries[i] == kernels::kNoToken) continue;
+  // Entries of a ticket whose steps have `rows`.
+  void add(std::span<const uint32_t> entries, uint32_t rows) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (i % rows == 0 || entries[i] == kernels::kNoToken || entries[i] == kernels::kNoDraft) continue;
       ++drafted;
-      if (entries[i + 1] != kernels::kRejected && entries[i + 1] != kernels::kNoToken) ++accepted;
+      if (entries[i] != kernels::kRejected) ++accepted;
     }
   }
 };

@@ -209,9 +209,7 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
 
 Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps) {
   InFlight out;
-  if (decoding.size() == 1 && runner_.can_draft(decoding[0]->slot)) {
-    steps.drafts = decoding[0]->drafts.choose(steps.steps * steps.submits);
-  }
+  if (runner_.max_sequences() == 1) choose_drafts(*decoding[0], steps);
   std::vector<uint32_t> slots;
   for (Sequence* s : decoding) {
     slots.push_back(s->slot);

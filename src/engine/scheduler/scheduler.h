@@ -24,6 +24,7 @@
 #include "engine/scheduler/block_tiers.h"
 #include "engine/scheduler/sequence.h"
 #include "engine/scheduler/state_checkpoints.h"
+#include "engine/scheduler/step_costs.h"
 #include "engine/scheduler/step_policy.h"
 #include "engine/scheduler/stream.h"
 #include "engine/scheduler/waiting_queue.h"
@@ -140,7 +141,6 @@ class Scheduler {
   size_t tickets_ahead() const;
   model::DecodeSteps choose_steps(const std::vector<Sequence*>& decoding) const;
   void note_piece(Sequence& sequence, uint32_t rows);
-  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
   static std::vector<uint32_t> known_tokens(const Sequence& sequence);
   Task<Result<void>> begin_lost_again();
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
@@ -151,6 +151,12 @@ class Scheduler {
   void end(Sequence& sequence, Error error);
   void leave(Sequence& sequence);
   void fail_all(const Error& error);
+
+  // drafting.cpp
+  bool prepare_drafts(const model::GenerationSettings& settings);
+  bool finds_drafts(Sequence& sequence) const;
+  void choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
+  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
 
   // forced.cpp
   Result<void> append_forced(Sequence& sequence);
@@ -177,6 +183,8 @@ class Scheduler {
   std::deque<InFlight> in_flight_;
   model::GenerationSettings preparing_for_;  // whose plans are being made
   Task<Result<void>> preparing_;             // valid while they are
+  bool prepares_drafts_ = false;             // those of steps that draft
+  StepCosts costs_;
   std::vector<uint32_t> held_;
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;

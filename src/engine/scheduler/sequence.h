@@ -13,6 +13,7 @@
 
 #include "engine/scheduler/prefix_key.h"
 #include "engine/scheduler/stream.h"
+#include "engine/scheduler/text_index.h"
 #include "engine/scheduler/window_blocks.h"
 
 namespace doppler::engine {
@@ -53,6 +54,8 @@ struct Sequence {
   uint32_t piece_rows = ~0u;   // of its prompt at a time, so that a stop is seen soon
   Clock::time_point piece_done_at;
   DraftPolicy drafts;
+  TextIndex index;      // of its tokens, where the drafter is lookup
+  size_t indexed = 0;   // tokens
   Clock::time_point tokens_at;  // the last ones came
 
   const std::vector<uint32_t>& tokens() const { return stream->sequence(); }
