@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/bytes.h"
 #include "base/log.h"
 
 namespace doppler::model {
@@ -19,10 +20,20 @@ uint64_t objects_of(const gpu::Device& device) {
 }
 
 std::string name_of(const DraftNeed& need, uint32_t rows) {
-  return format_text("draft.%s.%u.%s", drafter_name(need.drafter), rows, need.greedy ? "greedy" : "sample");
+  return format_text("draft.%s.%u.%s", drafter_name(need.drafter), rows, need.greedy ? "greedy" : "sample") +
+         (need.penalties ? ".penalties" : "") + (need.parts.all_samplers ? ".samplers" : "") +
+         (need.parts.logprobs ? ".logprobs" : "") + (need.parts.masks ? ".masks" : "");
 }
 
 }  // namespace
+
+DraftNeed draft_need_of(const GenerationSettings& settings) {
+  const bool greedy = takes_greedy_plan(settings);
+  return {.drafter = settings.masked ? Drafter::kGiven : settings.drafter,
+          .greedy = greedy,
+          .parts = greedy ? SamplerParts() : parts_of(settings),
+          .penalties = has_penalties(settings)};
+}
 
 const char* drafter_name(Drafter drafter) {
   switch (drafter) {
@@ -30,6 +41,8 @@ const char* drafter_name(Drafter drafter) {
       return "lookup";
     case Drafter::kNextLayer:
       return "next";
+    case Drafter::kGiven:
+      return "given";
     default:
       return "none";
   }
@@ -62,8 +75,10 @@ Task<Result<void>> DraftPlans::make_buffers(gpu::Device& device, gpu::PlanBuilde
   co_return Result<void>();
 }
 
-void DraftPlans::begin(gpu::Device& device, gpu::PlanBuilder builder, DraftShape shape) {
+void DraftPlans::begin(gpu::Device& device, gpu::PlanBuilder builder, DraftShape shape,
+                       const ChoicePlans& choices) {
   device_ = &device;
+  choices_ = &choices;
   builder_ = std::move(builder);
   shape_ = shape;
 }
@@ -117,6 +132,7 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
     DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits", rows * shape_.vocab_size * kWord,
                                     &views_.logits));
   }
+  DP_CO_CHECK(co_await make_rows(*builder_, need));
   gpu::PlanBuilder builder = *builder_;
   Made out{.need = need, .rows = rows_of(need.drafter), .plans = {}};
   if (!text_plan_) DP_CO_CHECK(record_text(builder));
@@ -126,7 +142,7 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
                       .logits_rows = lowering::LogitsRows::kAll,
                       .greedy = need.greedy,
                       .drafter = need.drafter};
-    DP_CO_CHECK(record(builder, row));
+    DP_CO_CHECK(record(builder, row, need));
   }
   auto building = builder.build(*device_, {});
   DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));
@@ -136,6 +152,67 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
   out.plans.assign(std::make_move_iterator(next), std::make_move_iterator(built.plans.end()));
   made_.push_back(std::move(out));
   co_return Result<void>();
+}
+
+// What each row reads of a choice that is not greedy. Buffers of the parts are there: ChoicePlans makes them before a
+// generation begins that asks for them.
+Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed need) {
+  if (need.greedy) co_return Result<void>();
+  const uint64_t rows = shape_.most_rows;
+  [[maybe_unused]] gpu::Buffer* made = nullptr;
+  if (!params_) {
+    DP_CO_TRY(bias_, co_await buffer(*device_, builder, "draft_bias",
+                                     rows * kernels::kMaxLogitBias * 2 * kWord, &views_.bias));
+    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts", rows * shape_.vocab_size * kWord,
+                                    &views_.counts));
+    DP_CO_TRY(params_, co_await buffer(*device_, builder, "draft_params", rows * kernels::kSampleParamsStride,
+                                       &views_.params));
+  }
+  if (need.parts.all_samplers && !breakers_) {
+    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_sampler_states",
+                                    rows * sizeof(kernels::MoreState), &views_.more));
+    const uint64_t words = kernels::breaker_words(shape_.vocab_size);
+    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers", rows * words * kWord,
+                                         &views_.breakers));
+    views_.past.more = builder.external(*choices_->more());
+  }
+  if (need.parts.masks && !masks_) {
+    const uint64_t words = kernels::mask_words(shape_.vocab_size);
+    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kWord, &views_.masks));
+  }
+  if (need.parts.logprobs) views_.past.logprobs = builder.external(*choices_->logprobs());
+  co_return Result<void>();
+}
+
+Result<void> DraftPlans::write_settings(gpu::Device& device, const GenerationSettings& settings,
+                                        const PastTokens& past) const {
+  kernels::SampleParams params = settings.sampling;
+  params.greedy = settings.greedy ? 1 : 0;
+  params.bias_count = static_cast<uint32_t>(settings.logit_bias.size());
+  for (uint32_t row = 0; row < shape_.most_rows; ++row) {
+    DP_CHECK(device.write(*params_, row * kernels::kSampleParamsStride, bytes_of(params)));
+    if (!settings.logit_bias.empty()) {
+      const uint64_t at = row * uint64_t{kernels::kMaxLogitBias} * 2 * kWord;
+      DP_CHECK(device.write(*bias_, at, bytes_of(settings.logit_bias)));
+    }
+    if (parts_of(settings).all_samplers) {
+      DP_CHECK(device.write(*breakers_, row * past.breakers.size() * kWord, bytes_of(past.breakers)));
+    }
+  }
+  return {};
+}
+
+Result<void> DraftPlans::write_given(gpu::Device& device, uint32_t token, const DecodeSteps& steps) const {
+  std::vector<uint32_t> rows = {token};
+  rows.insert(rows.end(), steps.given.begin(), steps.given.end());
+  const auto given = static_cast<uint32_t>(steps.given.size());
+  DP_CHECK(device.write(*text_, kernels::kTextGiven * kWord, bytes_of(given)));
+  DP_CHECK(device.write(*text_, kernels::kTextRows * kWord, bytes_of(rows)));
+  for (size_t row = 0; row < steps.masks.size(); ++row) {
+    const std::vector<uint32_t> words = mask_row(steps.masks[row], shape_.vocab_size);
+    DP_CHECK(device.write(*masks_, row * words.size() * kWord, bytes_of(words)));
+  }
+  return {};
 }
 
 const gpu::Plan& DraftPlans::plan(const DraftNeed& need, uint32_t rows) const {

@@ -12,6 +12,7 @@ enum class Drafter : uint8_t {
   kNone,
   kLookup,     // what followed the text's last tokens where they stood before (kernels/step/lookup.h)
   kNextLayer,  // the model's own next-token layer (layers/next_token.h)
+  kGiven,      // the host, step by step: where a mask must be made for each row
 };
 const char* drafter_name(Drafter drafter);
 
@@ -40,6 +41,9 @@ inline constexpr DraftKind kDraftKinds[] = {
     {Drafter::kLookup, 2},
     {Drafter::kLookup, 4},
     {Drafter::kLookup, kernels::kMostDraftRows},
+    {Drafter::kGiven, 2},
+    {Drafter::kGiven, 4},
+    {Drafter::kGiven, kernels::kMostDraftRows},
 };
 
 }  // namespace doppler::model

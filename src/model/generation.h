@@ -52,8 +52,9 @@ struct SamplerParts {
 SamplerParts parts_of(const GenerationSettings& settings);
 // Errors: more stop tokens or biases than the device takes.
 Result<void> check_settings(const GenerationSettings& settings);
-// Why steps that draft cannot serve a generation: "" if they can. They choose two tokens at a time, so nothing may
-// depend on the first one's place in the text.
+bool has_penalties(const GenerationSettings& settings);
+// Why steps that draft cannot serve a generation: "" if they can. They choose several tokens at a time, so nothing may
+// depend on how a token was chosen: only on which it is.
 std::string refuse_drafts(const GenerationSettings& settings);
 // Greedy plans choose tokens, tell no probabilities and know no masks; sampled ones do all that.
 inline bool takes_greedy_plan(const GenerationSettings& settings) {

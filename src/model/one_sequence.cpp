@@ -18,10 +18,6 @@ constexpr uint64_t kWord = sizeof(uint32_t);
 // holds and what is in flight does not hold yet.
 constexpr size_t kMostUnwritten = 1024;
 
-DraftNeed need_of(const GenerationSettings& settings) {
-  return {.drafter = settings.drafter, .greedy = takes_greedy_plan(settings)};
-}
-
 }  // namespace
 
 Task<Result<void>> OneSequence::make_readback() {
@@ -41,15 +37,15 @@ bool OneSequence::drafts(const GenerationSettings& settings) const {
 }
 
 std::span<const uint32_t> OneSequence::draft_rows(const GenerationSettings& settings) const {
-  return drafts(settings) ? parts_.drafts->rows(need_of(settings)) : std::span<const uint32_t>();
+  return drafts(settings) ? parts_.drafts->rows(draft_need_of(settings)) : std::span<const uint32_t>();
 }
 
 bool OneSequence::may_prepare_drafts(const GenerationSettings& settings) const {
-  return drafts(settings) && parts_.drafts->may_add(need_of(settings));
+  return drafts(settings) && parts_.drafts->may_add(draft_need_of(settings));
 }
 
 Task<Result<void>> OneSequence::prepare_drafts(const GenerationSettings& settings) {
-  return parts_.add_drafts(need_of(settings));
+  return parts_.add_drafts(draft_need_of(settings));
 }
 
 bool OneSequence::is_prepared(const GenerationSettings& settings) const {
@@ -84,7 +80,7 @@ Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
   recent_.clear();
   keep_recent(recent_, before.last(std::min<size_t>(before.size(), kRecentTokens)));
   text_.assign(before.begin(), before.end());
-  text_begun_ = false;
+  text_begun_ = has_row_settings_ = false;
   ring_index_ = 0;
   if (takes_greedy_plan(settings)) return {};
 
@@ -195,9 +191,9 @@ uint32_t OneSequence::draft_rounds(const DecodeSteps& asked) const {
 
 OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
   host_state_.pos += rows * rounds;  // at most: tokens() takes off what was left out
-  const bool searches = settings_.drafter == Drafter::kLookup;
+  const bool searches = draft_need_of(settings_).drafter == Drafter::kLookup;
   return {.before = searches ? &parts_.drafts->text_plan() : nullptr,
-          .plan = &parts_.drafts->plan(need_of(settings_), rows),
+          .plan = &parts_.drafts->plan(draft_need_of(settings_), rows),
           .rows = rows,
           .last_times = rounds,
           .entries = rows * rounds};
@@ -205,7 +201,16 @@ OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
 
 Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
   if (const uint32_t rounds = draft_rounds(asked); rounds != 0) {
-    if (settings_.drafter == Drafter::kLookup) DP_CHECK(write_text());
+    if (settings_.masked) {
+      DP_CHECK(parts_.drafts->write_given(device_, last_token_, asked));
+    } else if (settings_.drafter == Drafter::kLookup) {
+      DP_CHECK(write_text());
+    }
+    if (!takes_greedy_plan(settings_) && !has_row_settings_) {
+      DP_CHECK(parts_.drafts->write_settings(device_, settings_,
+                                             past_tokens(settings_, {}, 0, parts_.vocab_size)));
+      has_row_settings_ = true;
+    }
     return open_draft(rounds, asked.rows);
   }
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;

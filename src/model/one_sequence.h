@@ -128,7 +128,8 @@ class OneSequence final : public SequenceRunner {
   std::vector<uint32_t> text_;  // the tokens that are known: the prompt as it is queued, then those collected
   size_t text_written_ = 0;     // of it, where the drafter lookup searches
   bool text_begun_ = false;     // there
-  uint32_t last_token_ = 0;     // the last token that was collected
+  bool has_row_settings_ = false;  // each row of steps that draft
+  uint32_t last_token_ = 0;        // the last token that was collected
   uint32_t next_slot_ = 0, ring_index_ = 0;
 };
 

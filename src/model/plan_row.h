@@ -14,7 +14,7 @@ struct PlanRow {
   lowering::LogitsRows logits_rows = lowering::LogitsRows::kLast;
   bool greedy = true;
   uint32_t max_keys = 0;
-  bool only_persistent = false;       // there for that lane alone
+  bool only_persistent = false;      // there for that lane alone
   Drafter drafter = Drafter::kNone;  // of a step that evaluates a token and its drafts
 
   // Goes on from the token that the step before chose; a chunk of one row has its token from the host.

@@ -57,9 +57,10 @@ struct RunnerOptions {
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
-  bool layer_table_on_host = false;     // embeddings of each layer; false: where the device has no room alone
+  bool layer_table_on_host = false;  // embeddings of each layer; false: where the device has no room alone
   Drafting drafting = Drafting::kAuto;
-  float simulated_drafts = -1;  // for measurements: kernels::DraftEnd::simulated. Below 0: drafts are compared
+  float simulated_drafts =
+      -1;  // for measurements: kernels::DraftEnd::simulated. Below 0: drafts are compared
 };
 // Error: the model gives embeddings or scores.
 Result<void> check_writes_text(const formats::ModelConfig& config);
@@ -175,6 +176,8 @@ class PlanRunner {
   Result<void> record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
                                 const lowering::Logits& logits, const PlanRow& row,
                                 lowering::Lowering& lowering);
+  Result<void> record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
+                                    const PlanRow& row);
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
@@ -241,6 +244,7 @@ class PlanRunner {
   gpu::BuiltPlans built_;
   ChoicePlans choice_plans_;
   DraftPlans draft_plans_;
+  DraftNeed recorded_need_;          // of the plans of steps that draft, while they are recorded
   gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket, until there is a watch
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
   lowering::PersistentIo persistent_;

@@ -6,6 +6,7 @@
 #include "kernels/linear/linear.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/step/draft.h"
+#include "kernels/step/draft_past.h"
 #include "kernels/step/lookup.h"
 #include "lowering/lowering.h"
 #include "model/load_estimate.h"
@@ -70,7 +71,11 @@ DraftShape PlanRunner::draft_shape() const {
 
 Task<Result<void>> PlanRunner::add_drafts(const DraftNeed& need) {
   return draft_plans_.add(
-      need, [this](gpu::PlanBuilder& builder, const PlanRow& row) { return record_plan(builder, row); },
+      need,
+      [this](gpu::PlanBuilder& builder, const PlanRow& row, const DraftNeed& of) {
+        recorded_need_ = of;
+        return record_plan(builder, row);
+      },
       [this](gpu::PlanBuilder& builder) { return record_draft_text(builder); });
 }
 
@@ -91,6 +96,8 @@ Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx, const PlanRow
   if (row.drafter == Drafter::kNextLayer) {
     return kernels::record(ctx, kernels::DraftBegin{.token = views_.token, .text = text});
   }
+  if (row.drafter == Drafter::kGiven)
+    return kernels::record(ctx, kernels::GivenDrafts{.text = text, .rows = row.max_rows});
   return kernels::record(ctx, kernels::LookupDrafts{.text = text,
                                                     .vocab_size = config_.vocab_size,
                                                     .rows = row.max_rows,
@@ -119,16 +126,49 @@ Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& 
   return ctx.plan.copy(draft.next.sub(0, kTokenBytes), draft.text.sub(second, kTokenBytes), "draft");
 }
 
+// A choice for each row, which looks back on the text as it would be if its drafts were right.
+Result<void> PlanRunner::record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
+                                              const PlanRow& row) {
+  const DraftViews& draft = draft_plans_.views();
+  const DraftNeed& need = recorded_need_;
+  ctx.op_label = "draft";
+  if (need.penalties) {
+    DP_CHECK(kernels::record(ctx, kernels::DraftCounts{.text = draft.text,
+                                                       .counts = views_.counts,
+                                                       .recent = views_.recent,
+                                                       .out = draft.counts,
+                                                       .vocab_size = config_.vocab_size,
+                                                       .rows = row.max_rows}));
+  }
+  if (need.parts.all_samplers) {
+    DP_CHECK(kernels::record(
+        ctx, kernels::DraftMore{
+                 .text = draft.text, .more = draft.past.more, .out = draft.more, .rows = row.max_rows}));
+  }
+  kernels::Sample sample = sample_of(logits, row, {});
+  sample.token = draft.choices;
+  sample.rows = row.max_rows;
+  if (!row.greedy) {
+    sample.params = draft.params;
+    sample.bias = draft.bias;
+    sample.counts = draft.counts;
+  }
+  if (need.parts.all_samplers) {
+    sample.more = draft.more;
+    sample.breakers = draft.breakers;
+  }
+  if (need.parts.masks) sample.mask = draft.masks;
+  if (need.parts.logprobs) sample.logprobs = draft.past.logprobs;
+  ctx.op_label = "sample";
+  return kernels::record(ctx, sample);
+}
+
 Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
                                           const lowering::Logits& logits, const PlanRow& row,
                                           lowering::Lowering& lowering) {
   const DraftViews& draft = draft_plans_.views();
   const bool has_next = row.has_next(drafts_);
-  kernels::Sample sample = sample_of(logits, row, {});
-  sample.token = draft.choices;
-  sample.rows = row.max_rows;
-  ctx.op_label = "sample";
-  DP_CHECK(kernels::record(ctx, sample));
+  DP_CHECK(record_draft_choices(ctx, logits, row));
   if (has_next) {
     DP_CHECK(lowering.run_next());
     ctx.op_label = "draft";
@@ -149,6 +189,9 @@ Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, const lowering:
                                                   .vocab_size = config_.vocab_size,
                                                   .rows = row.max_rows,
                                                   .simulated = options_.simulated_drafts}));
+  if (recorded_need_.parts.all_samplers) {
+    DP_CHECK(kernels::record(ctx, kernels::KeptMore{.rows = draft.more, .more = draft.past.more}));
+  }
   if (!options_.rules.has("step_tail")) return {};
   // A plain step may be next, which begins with its row.
   kernels::Context one_row = ctx;

@@ -115,7 +115,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   Result<void> recorded;
   if (bound) {
     runner->choice_plans_.begin(device, builder, runner->choice_shape());
-    runner->draft_plans_.begin(device, builder, runner->draft_shape());
+    runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     runner->bound_ = std::move(*bound);
     recorded = runner->record_plans(builder);
   } else {

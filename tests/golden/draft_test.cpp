@@ -139,13 +139,13 @@ TEST(Drafts, DrawWhatSingleStepsDraw) {
   }
 }
 
-// Penalties look at each token before the next: such an answer has single steps.
-TEST(Drafts, AreLeftOutWherePenaltiesLookAtEachToken) {
+// Mirostat looks at how surprising each token was before the next: such an answer has single steps.
+TEST(Drafts, AreLeftOutWhereMirostatLooksAtEachToken) {
   const Tokens prompt = prompt_of(kAgreeing);
   Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kNext));
   ASSERT_TRUE(plain.runner && drafting.runner);
   GenerateOptions options{.max_tokens = 20};
-  options.sampling.repeat_penalty = 1.3f;
+  options.sampling.mirostat_tau = 5;
   const Generation got = drafting.answer(prompt, options);
   EXPECT_EQ(got.tokens, plain.answer(prompt, options).tokens);
   EXPECT_EQ(got.timings.drafted_tokens, 0u);

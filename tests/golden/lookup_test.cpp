@@ -15,9 +15,31 @@ namespace {
 using Tokens = std::vector<uint32_t>;
 using model::Drafting;
 
+// No token is congruent to the one before it modulo 5.
+class Residues final : public engine::Guide {
+ public:
+  explicit Residues(uint32_t vocab_size) : vocab_size_(vocab_size) {}
+  Result<Tokens> allowed() override {
+    Tokens mask((vocab_size_ + 31) / 32);
+    for (uint32_t token = 0; token < vocab_size_; ++token)
+      if (token % 5 != last_ % 5) mask[token / 32] |= 1u << token % 32;
+    return mask;
+  }
+  Result<bool> accept(uint32_t token) override {
+    EXPECT_NE(token % 5, last_ % 5);
+    last_ = token;
+    return true;
+  }
+  std::unique_ptr<engine::Guide> clone() const override { return std::make_unique<Residues>(*this); }
+
+ private:
+  uint32_t vocab_size_, last_ = 4;
+};
+
 struct Model {
   std::unique_ptr<model::PlanRunner> runner;
   Tokens prompt, cached, predicted;
+  bool is_guided = false;
 
   // chunk: of a prompt, and the most rows that a step has.
   explicit Model(const std::string& name, uint32_t chunk = 9, const char* lane = "exact",
@@ -41,7 +63,11 @@ struct Model {
   // rows: of each step; 0: as many as pay.
   Generation answer(const Tokens& text, Drafting drafting, uint32_t rows, GenerateOptions options) {
     options.draft_rows = rows;
-    return one_answer(*runner, text, std::move(options), cached, drafting, predicted);
+    return one_answer(*runner, text, std::move(options), cached, drafting, [&](engine::Request& request) {
+      request.settings.prediction = predicted;
+      request.settings.masked = is_guided;
+      if (is_guided) request.guide = std::make_shared<Residues>(runner->config().vocab_size);
+    });
   }
   Generation fresh(Drafting drafting, uint32_t rows, GenerateOptions options) {
     cached.clear();
@@ -89,6 +115,59 @@ TEST_P(Lookup, AnswersAreTheSame) {
     }
   }
   EXPECT_GT(accepted_, 200u);  // of 9 answers of 60 tokens
+}
+
+// Each row looks back on the text that it would have without drafts.
+TEST_P(Lookup, SamplersLookBackOnTheSameText) {
+  Model model(GetParam());
+  ASSERT_TRUE(model.runner);
+  const std::pair<const char*, void (*)(GenerateOptions&)> cases[] = {
+      {"penalties",
+       [](GenerateOptions& o) {
+         o.sampling.repeat_penalty = 1.3f;
+         o.sampling.presence_penalty = 0.2f;
+         o.sampling.frequency_penalty = 0.1f;
+       }},
+      {"dry", [](GenerateOptions& o) { o.sampling.dry_multiplier = 0.8f; }},
+      {"xtc", [](GenerateOptions& o) { o.sampling.xtc_probability = 0.3f; }},
+      {"dynamic temperature", [](GenerateOptions& o) { o.sampling.dynatemp_range = 0.4f; }},
+      {"log-probabilities",
+       [](GenerateOptions& o) {
+         o.logprobs = true;
+         o.top_logprobs = 3;
+       }},
+      {"biases", [](GenerateOptions& o) { o.sampling.logit_bias = {{5, 2.0f}, {7, -3.0f}}; }},
+  };
+  for (const auto& [name, set] : cases) {
+    SCOPED_TRACE(name);
+    GenerateOptions options = drawn(50, 3);
+    set(options);
+    const Generation wanted = model.fresh(Drafting::kOff, 0, options);
+    model.predicted = nearly(wanted.tokens);
+    const Generation got = model.fresh(Drafting::kLookup, 8, options);
+    EXPECT_EQ(got.tokens, wanted.tokens);
+    EXPECT_GT(got.timings.accepted_tokens, 20u);
+    ASSERT_EQ(got.logprobs.size(), wanted.logprobs.size());
+    for (size_t i = 0; i < got.logprobs.size(); ++i) {
+      EXPECT_NEAR(got.logprobs[i].logprob, wanted.logprobs[i].logprob, 1e-4) << i;
+      ASSERT_EQ(got.logprobs[i].top.size(), wanted.logprobs[i].top.size());
+      EXPECT_EQ(got.logprobs[i].top[0].first, wanted.logprobs[i].top[0].first);
+    }
+  }
+}
+
+// Each row has the mask that it would have without drafts.
+TEST_P(Lookup, GuidesSeeTheSameText) {
+  Model model(GetParam());
+  ASSERT_TRUE(model.runner);
+  model.is_guided = true;
+  for (const GenerateOptions& options : {greedy(40), drawn(40, 6)}) {
+    const Generation wanted = model.fresh(Drafting::kOff, 0, options);
+    model.predicted = nearly(wanted.tokens);
+    const Generation got = model.fresh(Drafting::kLookup, 8, options);
+    EXPECT_EQ(got.tokens, wanted.tokens);
+    EXPECT_GT(got.timings.accepted_tokens, 15u);
+  }
 }
 
 // A text goes on after steps with drafts, and ends with the context.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace doppler {
 // `held`: the tokens of the text that the runner holds, before the answer and after it.
 inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> prompt, GenerateOptions options,
                              std::vector<uint32_t>& held, model::Drafting drafting = model::Drafting::kOff,
-                             const std::vector<uint32_t>& prediction = {}) {
+                             const std::function<void(engine::Request&)>& adjust = {}) {
   const uint32_t vocab_size = runner.config().vocab_size;
   auto scheduler =
       engine::Scheduler::create(*runner.runner(), {.vocab_size = vocab_size, .tickets_ahead = 3});
@@ -37,7 +38,7 @@ inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> pr
   while (!answer.ended()) {
     auto request = answer.next_request({});
     EXPECT_TRUE(request) << request.error().message();
-    if (request) request->settings.prediction = prediction;
+    if (request && adjust) adjust(*request);
     auto stream = request ? (*scheduler)->submit(std::move(*request)) : forward(request.error());
     EXPECT_TRUE(stream) << stream.error().message();
     if (!stream) break;

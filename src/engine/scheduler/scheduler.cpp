@@ -209,12 +209,12 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
 
 Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps) {
   InFlight out;
-  if (runner_.max_sequences() == 1) choose_drafts(*decoding[0], steps);
+  if (runner_.max_sequences() == 1) DP_CHECK(choose_drafts(*decoding[0], steps));
   std::vector<uint32_t> slots;
   for (Sequence* s : decoding) {
     slots.push_back(s->slot);
     out.members.push_back({.sequence = s, .chooses = true});
-    if (s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
+    if (s->guided() && steps.rows == 1) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
   DP_TRY(out.ticket, runner_.decode(slots, steps));
   for (Sequence* s : decoding) {

@@ -146,6 +146,7 @@ class Scheduler {
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
+  void guide(Sequence& sequence);
   void take(Sequence& sequence, uint32_t token);
   void end(Sequence& sequence, StopReason reason);
   void end(Sequence& sequence, Error error);
@@ -155,7 +156,8 @@ class Scheduler {
   // drafting.cpp
   bool prepare_drafts(const model::GenerationSettings& settings);
   bool finds_drafts(Sequence& sequence) const;
-  void choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
+  Result<void> choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
+  Result<void> guide_drafts(Sequence& sequence, std::span<const uint32_t> rows, model::DecodeSteps& steps);
   void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
 
   // forced.cpp
@@ -184,7 +186,7 @@ class Scheduler {
   model::GenerationSettings preparing_for_;  // whose plans are being made
   Task<Result<void>> preparing_;             // valid while they are
   bool prepares_drafts_ = false;             // those of steps that draft
-  StepCosts costs_;
+  StepCosts costs_, guided_costs_;           // steps of guided sequences wait for the host
   std::vector<uint32_t> held_;
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;

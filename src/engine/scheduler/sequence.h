@@ -54,9 +54,11 @@ struct Sequence {
   uint32_t piece_rows = ~0u;   // of its prompt at a time, so that a stop is seen soon
   Clock::time_point piece_done_at;
   DraftPolicy drafts;
-  TextIndex index;      // of its tokens, where the drafter is lookup
-  size_t indexed = 0;   // tokens
-  Clock::time_point tokens_at;  // the last ones came
+  TextIndex index;                           // of its tokens, where the drafter is lookup
+  std::vector<uint32_t> given;               // of a guided one: the drafts of its next step,
+  std::vector<std::vector<uint32_t>> masks;  // and what each row may choose
+  size_t indexed = 0;                        // tokens
+  Clock::time_point tokens_at;               // the last ones came
 
   const std::vector<uint32_t>& tokens() const { return stream->sequence(); }
   uint32_t seen() const { return static_cast<uint32_t>(tokens().size()) - prompt_len; }

@@ -57,9 +57,11 @@ TEST(TextIndex, SaysWhetherTheLastTokensStoodBefore) {
   const uint32_t third[] = {3};
   index.add(third);
   EXPECT_TRUE(index.repeats());
+  EXPECT_EQ(index.drafts(3), (std::vector<uint32_t>{4, 5, 1}));
   const uint32_t other[] = {9};
   index.add(other);
   EXPECT_FALSE(index.repeats());
+  EXPECT_TRUE(index.drafts(3).empty());
 }
 
 TEST(TextIndex, OneRepeatedTokenRepeats) {
@@ -69,6 +71,7 @@ TEST(TextIndex, OneRepeatedTokenRepeats) {
   EXPECT_FALSE(index.repeats());
   index.add(token);
   EXPECT_TRUE(index.repeats());
+  EXPECT_EQ(index.drafts(3), (std::vector<uint32_t>{7, 7, 7}));
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_set>
+#include <unordered_map>
+#include <vector>
 
 namespace doppler::engine {
 
@@ -12,15 +13,16 @@ class TextIndex {
  public:
   // The next tokens of the text.
   void add(std::span<const uint32_t> tokens);
-  size_t size() const { return size_; }
   // Whether the last kernels::kLeastMatch of them stood before.
-  bool repeats() const { return repeats_; }
+  bool repeats() const { return before_ != 0; }
+  // What followed them where they stood last, at most so many tokens. Empty: they did not.
+  std::vector<uint32_t> drafts(size_t most) const;
 
  private:
-  std::unordered_set<uint64_t> seen_;  // runs of tokens, hashed: a wrong guess costs a few rows
-  uint64_t last_[2] = {};              // tokens, the newest first
-  size_t size_ = 0;
-  bool repeats_ = false;
+  std::vector<uint32_t> text_;
+  // Runs of tokens, hashed: a wrong guess costs a few rows. How many tokens there were when each was seen last.
+  std::unordered_map<uint64_t, size_t> seen_;
+  size_t before_ = 0;  // of the last run, the time before; 0: never
 };
 
 }  // namespace doppler::engine

@@ -36,6 +36,7 @@ void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> to
         sequence->stream->logprobs_.push_back(logprobs[at]);
       accept(*sequence, tokens[at]);
     }
+    if (chooses && in_flight.ticket.count != 0) guide(*sequence);
     publish(*sequence);
   }
   for (const auto& [sequence, chooses, fed_to, rows] : in_flight.members) {
@@ -87,6 +88,10 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
     return;
   }
   take(sequence, token);
+}
+
+// What a guided sequence may choose next, behind the last token that is known.
+void Scheduler::guide(Sequence& sequence) {
   if (!sequence.guided() || sequence.stream->ended()) return;
   if (auto appended = append_forced(sequence); !appended) return end(sequence, std::move(appended).error());
   if (sequence.stream->ended()) return;

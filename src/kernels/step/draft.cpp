@@ -5,6 +5,7 @@
 #include "kernels/common/step_state.h"
 #include "kernels/step/draft_begin.wgsl.h"
 #include "kernels/step/draft_end.wgsl.h"
+#include "kernels/step/given_drafts.wgsl.h"
 #include "kernels/step/next_tokens.wgsl.h"
 #include "kernels/step/one_sequence_only.h"
 #include "kernels/step/variants.h"
@@ -41,6 +42,17 @@ Result<void> record(Context& ctx, const DraftBegin& op) {
                         .layout = wgsl::draft_begin::kLayout,
                         .bindings = {ctx.state, op.token, op.text},
                         .fixed_bytes = 6 * kWord});
+}
+
+Result<void> record(Context& ctx, const GivenDrafts& op) {
+  DP_CHECK(check_one_sequence(ctx, "given_drafts"));
+  DP_CHECK(check_view(op.text, kTextTokens * kWord, "text of given_drafts"));
+  return dispatch(ctx, {.variant = "given_drafts.portable",
+                        .entry = "step/given_drafts",
+                        .layout = wgsl::given_drafts::kLayout,
+                        .consts = {u32_const("ROWS", op.rows)},
+                        .bindings = {ctx.state, op.text},
+                        .fixed_bytes = 4 * kWord});
 }
 
 Result<void> record(Context& ctx, const DraftEnd& op) {

@@ -23,6 +23,14 @@ struct DraftBegin {
 };
 Result<void> record(Context& ctx, const DraftBegin& op);
 
+// The begin with drafts of the host, which has written text.rows and text.given: StepState.rows becomes 1 + given, at most
+// `rows` and ctx_len - pos; 1 where the generation has stopped.
+struct GivenDrafts {
+  TensorView text;
+  uint32_t rows = 2;
+};
+Result<void> record(Context& ctx, const GivenDrafts& op);
+
 // `rows` entries are written to the ring at each step and ring_index += rows, whatever happened before.
 //   stop_reason != kRunning: all are kNoToken, and nothing else changes.
 //   stop_reason == kRunning: choice 0 counts. Choice i counts if choice i - 1 does, i < StepState.rows, choices[i - 1] is

@@ -333,6 +333,26 @@ TEST(DraftEnd, SimulatedDraftsAreRightByChance) {
   EXPECT_NEAR(static_cast<double>(right) / seen, 0.75, 0.12);
 }
 
+TEST(GivenDrafts, HaveARowEach) {
+  KernelRun run(Policy{}, 4);
+  const TensorView text = run.inout(std::vector<uint32_t>(kTextTokens + 8));
+  ASSERT_TRUE(run.record([&](Context& ctx) { return record(ctx, GivenDrafts{.text = text, .rows = 4}); }));
+  const auto rows_of = [&](uint32_t given, uint32_t ctx_len, uint32_t stop_reason) {
+    std::vector<uint32_t> words(kTextTokens + 8);
+    words[kTextGiven] = given;
+    run.overwrite(text, words);
+    run.state = {.pos = 10, .ctx_len = ctx_len, .stop_reason = stop_reason};
+    run.replay(4);
+    return run.state.rows;
+  };
+  EXPECT_EQ(rows_of(0, 100, kRunning), 1u);
+  EXPECT_EQ(rows_of(2, 100, kRunning), 3u);
+  EXPECT_EQ(rows_of(9, 100, kRunning), 4u);
+  EXPECT_EQ(rows_of(3, 12, kRunning), 2u);
+  EXPECT_EQ(rows_of(3, 10, kRunning), 1u);
+  EXPECT_EQ(rows_of(3, 100, kStopToken), 1u);
+}
+
 // A step of one row and a chunk of the prompt leave the state in slot 0.
 TEST(Step, LeavesTheStateOfRowZero) {
   for (const bool has_token : {true, false}) {

@@ -13,12 +13,14 @@ inline constexpr uint32_t kMostDraftRows = 8;  // of a step: a token and its dra
 inline constexpr uint32_t kNoDraft = 0xFFFFFFFCu;
 inline constexpr bool is_left_out(uint32_t entry) { return entry == kRejected || entry == kNoDraft; }
 
-// Words of the buffer. The host writes kTextBase, kTextWritten and tokens; all else is the GPU's.
+// Words of the buffer. The host writes kTextBase, kTextWritten and tokens, and where it drafts kTextGiven and rows; all else
+// is the GPU's.
 inline constexpr uint32_t kTextBase =
     0;  // tokens before the text that are searched too: a prediction of the answer
 inline constexpr uint32_t kTextLength = 1;   // tokens of the text that the GPU has seen to
 inline constexpr uint32_t kTextWritten = 2;  // tokens of the text that the host has written
 inline constexpr uint32_t kTextBest = 3;     // the match of this step (lookup.h); 0 between steps
+inline constexpr uint32_t kTextGiven = 4;    // drafts that the host has written (given_drafts)
 inline constexpr uint32_t kTextRows = 64;    // the step's tokens: the last choice, then its drafts
 inline constexpr uint32_t kTextTokens =
     128;  // from here on: `base` tokens, then the text, position by position

@@ -5,7 +5,8 @@ struct DraftText {
   length: u32,
   written: u32,
   best: atomic<u32>,
-  unused: array<u32, 60>,
+  given: u32,
+  unused: array<u32, 59>,
   rows: array<u32, 64>,
   tokens: array<u32>,
 }
