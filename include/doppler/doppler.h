@@ -34,10 +34,11 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  // Who guesses tokens, which the next step checks, where that is faster; the text is the same. "auto": "next" if the model
-  // has it, or else "lookup"; "lookup": the text, where its last tokens stood before; "next": the model's next-token layer;
-  // "off": nobody. A generation may ask for another one.
+  // Who guesses tokens, which the next step checks, where that is faster; the text is the same. "auto": "model" or
+  // "next" if it is there, or else "lookup"; "lookup": the text, where its last tokens stood before; "next": the model's next-token layer;
+  // "model": the draft model; "off": nobody. A generation may ask for another one.
   std::string draft = "auto";
+  std::string draft_model;      // the path of a small model of the same vocabulary, which guesses: draft "model"
   float draft_acceptance = -1;  // for measurements, 0 to 1: so many guesses count as right, whatever they are
   std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
@@ -148,7 +149,7 @@ struct Timings {
   uint32_t generated_tokens = 0;
   uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
   uint32_t drafted_tokens = 0, accepted_tokens = 0;  // guessed (LoadOptions::draft); of these, right
-  std::string_view drafter;                          // who guessed them: "lookup", "next"; "": nobody did
+  std::string_view drafter;                          // who guessed them: "lookup", "next", "model"; "": nobody did
   uint32_t preemptions =
       0;  // how often its place or memory was given to another, and what it had was evaluated again
   double queued_seconds = 0;  // of several sequences: from the call to a place among those that run

@@ -101,7 +101,9 @@ typedef struct doppler_load_options {
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
-  const char* draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer) */
+  const char* draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer),
+                        "model" (draft_model) */
+  const char* draft_model; /* the path of a small model of the same vocabulary, which guesses; NULL: none */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */

@@ -41,7 +41,7 @@ class Runner {
     if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
     settings_.greedy = true;
     settings_.ignore_stop = true;
-    settings_.drafter = model::drafter_of(runner.options().drafting, runner.has_drafts());
+    settings_.drafter = model::drafter_of(runner.options().drafting, {.next_layer = runner.has_drafts()});
   }
   // Before the first once(): plans of steps that draft.
   Result<void> prepare() {

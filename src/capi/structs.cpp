@@ -12,7 +12,7 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, draft);
+DP_ENDS_WITH(doppler_load_options, draft_model);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
 DP_ENDS_WITH(doppler_generate_options, draft_rows);
 DP_ENDS_WITH(doppler_timings, preemptions);
@@ -116,6 +116,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   set_text(out.lane, given.lane);
   set_text(out.kv, given.kv);
   set_text(out.draft, given.draft);
+  set_text(out.draft_model, given.draft_model);
   set_text(out.cache_dir, given.cache_dir);
   set_text(out.chat_template, given.chat_template);
   DP_TRY(const std::vector<std::string> kernels, texts("kernels", given.kernels, given.kernel_count));

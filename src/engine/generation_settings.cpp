@@ -114,11 +114,15 @@ Result<void> check_options(const GenerateOptions& options, const AnswerConfig& c
   DP_CHECK(doppler::check_options(options));
   if (!options.draft.empty()) {
     DP_TRY(const model::Drafting asked, drafting_of(options.draft));
-    if (asked == model::Drafting::kNext && !config.has_next_layer) {
+    if (asked == model::Drafting::kNext && !config.drafters.next_layer) {
       return fail(
           ErrorKind::kUnsupported,
           "The drafter next was asked for, but the model has no next-token layer, or it was not loaded "
           "(--draft).");
+    }
+    if (asked == model::Drafting::kModel && !config.drafters.model) {
+      return fail(ErrorKind::kUnsupported,
+                  "The drafter model was asked for, but no draft model was loaded (--draft-model).");
     }
   }
   const uint32_t most_readbacks = max_batch / std::max(1u, options.batch);
@@ -133,7 +137,7 @@ Result<void> check_options(const GenerateOptions& options, const AnswerConfig& c
 
 model::Drafter drafter_of(const GenerateOptions& options, const AnswerConfig& config) {
   const Result<model::Drafting> asked = options.draft.empty() ? config.drafting : drafting_of(options.draft);
-  return asked ? model::drafter_of(*asked, config.has_next_layer) : model::Drafter::kNone;
+  return asked ? model::drafter_of(*asked, config.drafters) : model::Drafter::kNone;
 }
 
 model::GenerationSettings settings_of(const GenerateOptions& o, const AnswerConfig& config,

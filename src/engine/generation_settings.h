@@ -13,7 +13,7 @@ struct AnswerConfig {
   std::vector<uint32_t> stop_tokens;
   uint32_t batch = model::kDefaultBatch;             // decode steps of a submit, where the options do not say
   model::Drafting drafting = model::Drafting::kOff;  // where the options do not say
-  bool has_next_layer = false;
+  model::LoadedDrafters drafters;
 };
 
 // Errors: those of the public check_options(), submits out of their range, a logit bias outside the vocabulary. max_batch:

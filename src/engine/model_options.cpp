@@ -33,11 +33,12 @@ Result<model::Drafting> drafting_of(std::string_view word) {
        {std::pair<std::string_view, model::Drafting>{"auto", model::Drafting::kAuto},
         {"off", model::Drafting::kOff},
         {"lookup", model::Drafting::kLookup},
-        {"next", model::Drafting::kNext}}) {
+        {"next", model::Drafting::kNext},
+        {"model", model::Drafting::kModel}}) {
     if (word == known) return drafting;
   }
   return fail(ErrorKind::kInvalidInput,
-              "Drafter \"%s\" is not known; allowed are auto, off, lookup and next.",
+              "Drafter \"%s\" is not known; allowed are auto, off, lookup, next and model.",
               printable(word).c_str());
 }
 

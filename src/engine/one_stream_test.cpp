@@ -33,7 +33,7 @@ struct Script {
                          .ctx_len = runner.ctx,
                          .stop_tokens = std::move(stops),
                          .drafting = model::Drafting::kNext,
-                         .has_next_layer = true},
+                         .drafters = {.next_layer = true}},
                         std::move(prompt), std::move(options));
     answer.go_on_behind(generated);
     bool is_going = !answer.ended();

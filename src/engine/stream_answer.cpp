@@ -19,11 +19,12 @@ AnswerConfig answer_config(const LoadedModel& loaded) {
           .stop_tokens = loaded.text.stop_tokens,
           .batch = default_batch(loaded),
           .drafting = loaded.runner->options().drafting,
-          .has_next_layer = loaded.runner->has_drafts()};
+          .drafters = {.next_layer = loaded.runner->has_drafts(), .model = loaded.draft != nullptr}};
 }
 
 SchedulerConfig scheduler_config(LoadedModel& loaded) {
-  SchedulerConfig config{.vocab_size = loaded.runner->config().vocab_size,
+  SchedulerConfig config{.drafter = loaded.drafter.get(),
+                         .vocab_size = loaded.runner->config().vocab_size,
                          .decode_steps = default_batch(loaded)};
   if (loaded.runner->runner()->max_sequences() > 1) return config;
   // One slot: nobody else waits for its place, and its steps are short.

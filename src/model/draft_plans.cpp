@@ -29,10 +29,11 @@ std::string name_of(const DraftNeed& need, uint32_t rows) {
 
 DraftNeed draft_need_of(const GenerationSettings& settings) {
   const bool greedy = takes_greedy_plan(settings);
-  return {.drafter = settings.masked ? Drafter::kGiven : settings.drafter,
-          .greedy = greedy,
-          .parts = greedy ? SamplerParts() : parts_of(settings),
-          .penalties = has_penalties(settings)};
+  return {
+      .drafter = settings.masked || settings.drafter == Drafter::kModel ? Drafter::kGiven : settings.drafter,
+      .greedy = greedy,
+      .parts = greedy ? SamplerParts() : parts_of(settings),
+      .penalties = has_penalties(settings)};
 }
 
 const char* drafter_name(Drafter drafter) {
@@ -41,6 +42,8 @@ const char* drafter_name(Drafter drafter) {
       return "lookup";
     case Drafter::kNextLayer:
       return "next";
+    case Drafter::kModel:
+      return "model";
     case Drafter::kGiven:
       return "given";
     default:

@@ -12,23 +12,38 @@ enum class Drafter : uint8_t {
   kNone,
   kLookup,     // what followed the text's last tokens where they stood before (kernels/step/lookup.h)
   kNextLayer,  // the model's own next-token layer (layers/next_token.h)
-  kGiven,      // the host, step by step: where a mask must be made for each row
+  kModel,      // a small model of the same vocabulary (engine/draft_model.h), by way of kGiven
+  kGiven,      // the host, step by step: for a draft model, and where a mask must be made for each row
 };
 const char* drafter_name(Drafter drafter);
 
 // What a model is loaded for, and what a generation asks for.
 enum class Drafting : uint8_t {
-  kAuto,  // the next-token layer, if it is there and nothing speaks against it; or else lookup
+  kAuto,  // a draft model if it was loaded, or else the next-token layer if it is there, or else lookup
   kOff,
   kLookup,
   kNext,  // what speaks against it is an error
+  kModel,
 };
-// `has_next_layer`: it was loaded.
-inline Drafter drafter_of(Drafting drafting, bool has_next_layer) {
-  if (drafting == Drafting::kOff) return Drafter::kNone;
-  if (drafting == Drafting::kLookup) return Drafter::kLookup;
-  if (has_next_layer) return Drafter::kNextLayer;
-  return drafting == Drafting::kNext ? Drafter::kNone : Drafter::kLookup;
+// Drafters that were loaded besides lookup, which is always there.
+struct LoadedDrafters {
+  bool next_layer = false, model = false;
+};
+inline Drafter drafter_of(Drafting drafting, const LoadedDrafters& loaded) {
+  switch (drafting) {
+    case Drafting::kOff:
+      return Drafter::kNone;
+    case Drafting::kLookup:
+      return Drafter::kLookup;
+    case Drafting::kNext:
+      return loaded.next_layer ? Drafter::kNextLayer : Drafter::kNone;
+    case Drafting::kModel:
+      return loaded.model ? Drafter::kModel : Drafter::kNone;
+    case Drafting::kAuto:
+      break;
+  }
+  if (loaded.model) return Drafter::kModel;
+  return loaded.next_layer ? Drafter::kNextLayer : Drafter::kLookup;
 }
 
 // Steps of so many rows: a token and its drafts.

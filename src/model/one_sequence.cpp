@@ -201,7 +201,7 @@ OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
 
 Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
   if (const uint32_t rounds = draft_rounds(asked); rounds != 0) {
-    if (settings_.masked) {
+    if (draft_need_of(settings_).drafter == Drafter::kGiven) {
       DP_CHECK(parts_.drafts->write_given(device_, last_token_, asked));
     } else if (settings_.drafter == Drafter::kLookup) {
       DP_CHECK(write_text());

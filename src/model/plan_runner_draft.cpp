@@ -21,7 +21,8 @@ constexpr uint64_t kTokenBytes = sizeof(uint32_t);
 // Why a model does not draft; "" if nothing speaks against it.
 std::string refuse_drafting(const RunnerOptions& options, const formats::ModelConfig& config) {
   if (options.drafting == Drafting::kOff) return "it was turned off";
-  if (options.drafting == Drafting::kLookup) return "another drafter was asked for";
+  if (options.drafting == Drafting::kLookup || options.drafting == Drafting::kModel)
+    return "another drafter was asked for";
   if (config.next_layers == 0) return "the model has no next-token layer";
   if (options.max_sequences != 0) return "it is for one sequence, and the model is loaded for several";
   if (options.all_logits && options.drafting != Drafting::kNext) return "all logits are asked for";

@@ -17,10 +17,11 @@ namespace doppler {
 // `held`: the tokens of the text that the runner holds, before the answer and after it.
 inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> prompt, GenerateOptions options,
                              std::vector<uint32_t>& held, model::Drafting drafting = model::Drafting::kOff,
-                             const std::function<void(engine::Request&)>& adjust = {}) {
+                             const std::function<void(engine::Request&)>& adjust = {},
+                             engine::HostDrafter* drafter = nullptr) {
   const uint32_t vocab_size = runner.config().vocab_size;
-  auto scheduler =
-      engine::Scheduler::create(*runner.runner(), {.vocab_size = vocab_size, .tickets_ahead = 3});
+  auto scheduler = engine::Scheduler::create(
+      *runner.runner(), {.drafter = drafter, .vocab_size = vocab_size, .tickets_ahead = 3});
   EXPECT_TRUE(scheduler) << scheduler.error().message();
   (*scheduler)->hold(std::move(held));
   engine::StreamAnswer answer(nullptr,
@@ -28,7 +29,7 @@ inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> pr
                                .ctx_len = runner.ctx_len(),
                                .stop_tokens = {},
                                .drafting = drafting,
-                               .has_next_layer = runner.has_drafts()},
+                               .drafters = {.next_layer = runner.has_drafts(), .model = drafter != nullptr}},
                               std::move(prompt), std::move(options));
   const auto turn = [&] {
     auto more = gpu::run_to_completion(device(), (*scheduler)->turn());

@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kForgets = 1.0 / 16;  // of the average, a draft
 constexpr double kAllowance = 0.01;    // plain steps a token that may be lost
-constexpr double kMostSaved =
-    32;  // plain steps: what went well long ago does not pay for what goes wrong now
+constexpr double kWorthPlans = 1;      // before plans are made: what the first step with drafts may cost
+// Plain steps: what went well long ago does not pay for what goes wrong now.
+constexpr double kMostSaved = 32;
 constexpr double kLeastGain = 1.03;    // of a step with drafts over plain ones
 constexpr uint32_t kMostTried = 4;     // steps of a ticket that finds out whether drafts are right again
 constexpr uint32_t kStepsOfPlain = 2;  // a ticket with n rows has as many steps as a plain one, twice, over n
@@ -38,7 +39,7 @@ double DraftPolicy::tokens_of(uint32_t rows) const {
 }
 
 bool DraftPolicy::wants(bool finds) const {
-  return use_ == DraftUse::kAlways || (use_ == DraftUse::kWhereFaster && finds && account_ > 0);
+  return use_ == DraftUse::kAlways || (use_ == DraftUse::kWhereFaster && finds && account_ >= kWorthPlans);
 }
 
 // The most tokens a second; with the loss that the account bears. 1 row: nothing gains.
@@ -56,8 +57,8 @@ DraftSteps DraftPolicy::best(std::span<const uint32_t> rows, const StepCosts& co
   return best;
 }
 
-DraftSteps DraftPolicy::choose(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps,
-                               bool finds) {
+DraftSteps DraftPolicy::next(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps,
+                             bool finds) const {
   DraftSteps out{.rows = 1, .steps = steps};
   if (use_ == DraftUse::kNever || rows.empty()) return out;
   if (use_ == DraftUse::kAlways) {
@@ -71,6 +72,12 @@ DraftSteps DraftPolicy::choose(std::span<const uint32_t> rows, const StepCosts& 
       out.steps = std::min(out.steps, steps);
     }
   }
+  return out;
+}
+
+DraftSteps DraftPolicy::choose(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps,
+                               bool finds) {
+  const DraftSteps out = next(rows, costs, steps, finds);
   if (out.rows == 1) return out;
   queued_.push_back(out.steps * (costs.most(out.rows) - 1));
   account_ -= queued_.back();

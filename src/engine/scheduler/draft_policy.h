@@ -46,6 +46,8 @@ class DraftPolicy {
 
   // Whether steps with drafts would be queued now. `finds`: the drafter has something to say.
   bool wants(bool finds) const;
+  // The same as choose(), of a ticket that is not queued.
+  DraftSteps next(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps, bool finds) const;
   // Of the next ticket, which is queued, instead of so many plain steps. `rows`: those that plans are there for, besides 1.
   DraftSteps choose(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps, bool finds);
   // Tickets come back in the order in which they were queued.

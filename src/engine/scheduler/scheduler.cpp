@@ -66,6 +66,8 @@ Task<Result<bool>> Scheduler::advance() {
   if (preparing_.valid() && preparing_.done()) settle_plans(preparing_.take());
   expire();
   while (in_flight_.size() < tickets_ahead()) {
+    auto proposing = propose_drafts();
+    DP_CO_CHECK(co_await std::move(proposing));
     DP_CO_TRY(const bool queued, queue_step());
     if (!queued) break;
   }
@@ -99,7 +101,8 @@ Task<Result<bool>> Scheduler::advance() {
 // The next step: the decoding slots, and pieces of prompts where there are any. false: nothing can be queued now.
 Result<bool> Scheduler::queue_step() {
   std::vector<Sequence*> decoding;
-  std::ranges::copy_if(running_, std::back_inserter(decoding), &Sequence::may_decode);
+  std::ranges::copy_if(running_, std::back_inserter(decoding),
+                       [&](const Sequence* s) { return may_decode(s); });
   const auto decode_rows = static_cast<uint32_t>(decoding.size());
   const uint32_t rows_left = runner_.max_rows() - decode_rows;
   const auto in_prefill = [](const Sequence* s) { return s->phase == Phase::kPrefill; };
@@ -109,7 +112,7 @@ Result<bool> Scheduler::queue_step() {
                                          .decoding = decoding.size(),
                                          .prompts = evaluating + waiting_.size()});
   DP_CHECK(admit(budget));
-  std::erase_if(decoding, [](const Sequence* s) { return !s->may_decode(); });  // it may have preempted one
+  std::erase_if(decoding, [&](const Sequence* s) { return !may_decode(s); });  // it may have preempted one
   model::DecodeSteps steps;
   if (!decoding.empty()) {
     steps = choose_steps(decoding);

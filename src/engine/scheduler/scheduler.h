@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "engine/scheduler/block_tiers.h"
+#include "engine/scheduler/host_drafter.h"
 #include "engine/scheduler/sequence.h"
 #include "engine/scheduler/state_checkpoints.h"
 #include "engine/scheduler/step_costs.h"
@@ -33,6 +34,8 @@
 namespace doppler::engine {
 
 struct SchedulerConfig {
+  HostDrafter* drafter =
+      nullptr;  // of requests whose settings ask for a draft model; must outlive the scheduler
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
@@ -157,7 +160,14 @@ class Scheduler {
   bool prepare_drafts(const model::GenerationSettings& settings);
   bool finds_drafts(Sequence& sequence) const;
   Result<void> choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
-  Result<void> guide_drafts(Sequence& sequence, std::span<const uint32_t> rows, model::DecodeSteps& steps);
+  Result<void> give_drafts(Sequence& sequence, std::span<const uint32_t> rows, model::DecodeSteps& steps);
+  Result<std::vector<uint32_t>> allowed_drafts(Sequence& sequence, std::span<const uint32_t> drafts);
+  Task<Result<void>> propose_drafts();
+  bool waits_for_drafts(const Sequence& sequence);
+  bool may_decode(const Sequence* sequence) {
+    return sequence->may_decode() && !(sequence->in_flight > 0 && waits_for_drafts(*sequence));
+  }
+  StepCosts& costs_of(const Sequence& sequence);
   void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
 
   // forced.cpp
@@ -186,7 +196,7 @@ class Scheduler {
   model::GenerationSettings preparing_for_;  // whose plans are being made
   Task<Result<void>> preparing_;             // valid while they are
   bool prepares_drafts_ = false;             // those of steps that draft
-  StepCosts costs_, guided_costs_;           // steps of guided sequences wait for the host
+  StepCosts costs_, given_costs_;            // those whose drafts the host gives wait for it
   std::vector<uint32_t> held_;
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;

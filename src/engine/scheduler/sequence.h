@@ -55,8 +55,9 @@ struct Sequence {
   Clock::time_point piece_done_at;
   DraftPolicy drafts;
   TextIndex index;                           // of its tokens, where the drafter is lookup
-  std::vector<uint32_t> given;               // of a guided one: the drafts of its next step,
-  std::vector<std::vector<uint32_t>> masks;  // and what each row may choose
+  std::vector<uint32_t> proposed;            // by a draft model, behind its tokens
+  std::vector<uint32_t> given;               // the drafts of its next step, if the host gives them,
+  std::vector<std::vector<uint32_t>> masks;  // and if it is guided what each row may choose
   size_t indexed = 0;                        // tokens
   Clock::time_point tokens_at;               // the last ones came
 
