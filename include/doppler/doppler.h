@@ -35,8 +35,12 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  // The model's next-token layer guesses tokens: "auto" (if that is faster), "on", "off".
+  // Who guesses tokens, which the next step checks, where that is faster; the text is the same. "auto": "model" or
+  // "next" if it is there, or else "lookup"; "lookup": the text, where its last tokens stood before; "next": the model's next-token layer;
+  // "model": the draft model; "off": nobody. A generation may ask for another one.
   std::string draft = "auto";
+  std::string draft_model;      // the path of a small model of the same vocabulary, which guesses: draft "model"
+  float draft_acceptance = -1;  // for measurements, 0 to 1: so many guesses count as right, whatever they are
   std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
@@ -124,10 +128,11 @@ struct GenerateOptions {
   Grammar grammar;            // not with min_tokens
   bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
-  // Decode steps of one submit: 1 to 256; 0: what tuning found best, or 16. Several sequences take at most so many; 0: as their
-  // scheduler chooses, which gives each token when it is there where they come slower than 50 a second.
-  uint32_t batch = 0;
-  // Of models with one sequence.
+  std::string draft;        // LoadOptions::draft of this generation; "": as the model was loaded
+  uint32_t draft_rows = 0;  // tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay
+  std::string prediction;   // a text that the answer may repeat, for the draft "lookup"
+  // Of models with one sequence; several are batched by their scheduler.
+  uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
   // The device stops at an end token by itself; false: only the host looks for it.
   bool stop_on_device = true;
@@ -146,12 +151,11 @@ struct Timings {
   uint32_t evaluated_tokens = 0;  // prompt tokens that were not found in the cache
   uint32_t cached_tokens = 0;     // prompt tokens that were found there
   uint32_t generated_tokens = 0;
-  // generated tokens that were appended without a step of their own: a grammar left no other
-  uint32_t forced_tokens = 0;
-  // Tokens that the model's next-token layer guessed, and how many guesses were right.
-  uint32_t drafted_tokens = 0, accepted_tokens = 0;
-  // The number of times that its place or memory was given to another, and its tokens were evaluated again.
-  uint32_t preemptions = 0;
+  uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
+  uint32_t drafted_tokens = 0, accepted_tokens = 0;  // guessed (LoadOptions::draft); of these, right
+  std::string_view drafter;                          // who guessed them: "lookup", "next", "model"; "": nobody did
+  uint32_t preemptions =
+      0;  // how often its place or memory was given to another, and what it had was evaluated again
   double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
   double ttft_seconds = 0;    // from the call to the first token
   double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals

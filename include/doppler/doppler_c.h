@@ -101,7 +101,9 @@ typedef struct doppler_load_options {
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
-  const char* draft; /* the model's next-token layer guesses tokens: "auto" (the default), "on" or "off" */
+  const char* draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer),
+                        "model" (draft_model) */
+  const char* draft_model; /* the path of a small model of the same vocabulary, which guesses; NULL: none */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */
@@ -203,6 +205,9 @@ typedef struct doppler_generate_options {
   size_t dry_breaker_count;
   doppler_grammar_kind grammar_kind; /* what the answer must be; default none */
   const char* grammar;               /* its text */
+  const char* draft;                 /* as of doppler_load_options; NULL: as the model was loaded */
+  const char* prediction;            /* a text that the answer may repeat, for the draft "lookup" */
+  uint64_t draft_rows; /* tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay */
 } doppler_generate_options;
 
 /* size: sizeof(doppler_generate_options). */
@@ -227,10 +232,10 @@ typedef struct doppler_timings {
   double queued_seconds;  /* of a scheduler's stream: from the call to a place among those that run */
   double ttft_seconds;    /* from the call to the first token */
   double decode_seconds;  /* from the first token to the last: generated_tokens - 1 intervals */
-  uint64_t forced_tokens; /* generated without a step each: a grammar left no other */
-  uint64_t drafted_tokens, accepted_tokens; /* the next-token layer's guesses, and the right ones */
-  /* the number of times that its place or memory was given to another, and its tokens were evaluated again */
-  uint64_t preemptions;
+  uint64_t forced_tokens; /* of those generated, appended without a step each: a grammar left no other */
+  uint64_t drafted_tokens, accepted_tokens; /* guessed (doppler_load_options.draft); of these, right */
+  uint64_t
+      preemptions; /* how often its place or memory was given to another, and what it had was evaluated again */
 } doppler_timings;
 
 /* Text and tokens live as long as the generation; length and count may be NULL. The generation NULL has the text "" and

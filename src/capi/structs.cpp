@@ -12,9 +12,9 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, draft);
+DP_ENDS_WITH(doppler_load_options, draft_model);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
-DP_ENDS_WITH(doppler_generate_options, grammar);
+DP_ENDS_WITH(doppler_generate_options, draft_rows);
 DP_ENDS_WITH(doppler_timings, preemptions);
 DP_ENDS_WITH(doppler_request, deadline_seconds);
 DP_ENDS_WITH(doppler_scheduler_load, objects_created);
@@ -116,6 +116,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   set_text(out.lane, given.lane);
   set_text(out.kv, given.kv);
   set_text(out.draft, given.draft);
+  set_text(out.draft_model, given.draft_model);
   set_text(out.cache_dir, given.cache_dir);
   set_text(out.chat_template, given.chat_template);
   DP_TRY(const std::vector<std::string> kernels, texts("kernels", given.kernels, given.kernel_count));
@@ -195,6 +196,13 @@ Result<GenerateOptions> generate_options(const doppler_generate_options* options
   }
   out.when_full = static_cast<WhenFull>(given.when_full);
   DP_TRY(out.grammar, grammar_of(given));
+  set_text(out.draft, given.draft);
+  set_text(out.prediction, given.prediction);
+  if (given.draft_rows > UINT32_MAX) {
+    return fail(ErrorKind::kInvalidInput, "draft_rows is %llu; allowed is 0 to 8.",
+                static_cast<unsigned long long>(given.draft_rows));
+  }
+  out.draft_rows = static_cast<uint32_t>(given.draft_rows);
   out.batch = given.batch;
   out.readback_interval = given.readback_interval;
   out.logprobs = given.logprobs;

@@ -134,13 +134,17 @@ void add_load_flags(Args& args, ModelFlags& flags) {
   add_kv_flag(args, "cache in f16 (default), f32 or q8_0; the exact lane has f32 for f16", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);
-  args.custom("draft", 0, "WHEN",
-              "the model's next-token layer drafts tokens: auto (default; only if that is faster), on, off",
+  args.custom("draft", 0, "NAME",
+              "who guesses tokens, where that is faster: auto (default; model or next if it is there, or "
+              "else lookup), off, lookup (the text "
+              "itself), next (the model's next-token layer), model (--draft-model)",
               [&flags](std::string_view value) -> Result<void> {
                 DP_CHECK(engine::drafting_of(value));
                 flags.load.draft = std::string(value);
                 return {};
               });
+  args.text("draft-model", 0, "FILE", "a small model of the same vocabulary that guesses: --draft model",
+            &flags.load.draft_model);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
   args.custom("expert-memory", 0, "GB",

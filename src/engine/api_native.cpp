@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"
+#include "engine/draft_model.h"
 #include "engine/guide_native.h"
 #include "engine/model_options.h"
 #include "engine/scheduler_driver_native.h"
@@ -20,6 +21,22 @@ namespace doppler {
 // ---- Model
 
 namespace {
+
+// The draft model, on the same device.
+Result<void> load_draft(Model::Impl& impl, const LoadOptions& options) {
+  LoadOptions asked = options;
+  asked.draft = "off";
+  asked.sequences = 1;
+  DP_TRY(model::RunnerOptions runner, engine::runner_options(asked));
+  runner.ctx_len = impl.loaded->runner->ctx_len();
+  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(options.draft_model));
+  DP_TRY(
+      std::unique_ptr<engine::LoadedModel> draft,
+      gpu::run_to_completion(
+          *impl.device, engine::load_model(*impl.device, std::move(files), std::move(runner), {}, {},
+                                           {.verify = options.verify, .stamp_folder = options.cache_dir})));
+  return engine::add_draft_model(*impl.loaded, std::move(draft));
+}
 
 // Opens the device and loads the files on it.
 Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
@@ -48,6 +65,7 @@ Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> file
                           engine::load_model(*impl.device, std::move(files), std::move(runner),
                                              options.chat_template, std::move(progress),
                                              {.verify = options.verify, .stamp_folder = options.cache_dir})));
+  if (!options.draft_model.empty()) DP_CHECK_WHILE(load_draft(impl, options), "loading the draft model");
   impl.info = engine::describe(*impl.loaded, *impl.device);
   model::SequenceRunner* const steps = impl.loaded->runner->runner();
   if (!steps) return {};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/task.h"
-#include "engine/model_templates.h"
+#include "engine/scheduler/host_drafter.h"
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
 #include "model/plan_runner.h"
@@ -35,6 +35,9 @@ struct LoadedModel {
   std::unique_ptr<formats::Checkpoint> checkpoint;
   TextModel text;
   std::unique_ptr<model::PlanRunner> runner;
+  // A draft model and what asks it; null: there is none.
+  std::unique_ptr<LoadedModel> draft;
+  std::unique_ptr<HostDrafter> drafter;
   double load_seconds = 0;
   gpu::Counters after_load;  // objects created later must not be more
 };

@@ -24,16 +24,16 @@ struct Script {
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
           const std::vector<uint32_t>& generated = {}) {
     error.clear();
-    scheduler = std::move(*Scheduler::create(runner, {.vocab_size = 2000,
-                                                      .tickets_ahead = 3,
-                                                      .piece_seconds = piece_seconds,
-                                                      .single_steps = Clock::duration::max()}));
+    options.draft_rows = 2;
+    scheduler = std::move(
+        *Scheduler::create(runner, {.vocab_size = 2000, .tickets_ahead = 3, .piece_seconds = piece_seconds}));
     scheduler->hold(held);
     StreamAnswer answer(nullptr,
                         {.vocab_size = 2000,
                          .ctx_len = runner.ctx,
                          .stop_tokens = std::move(stops),
-                         .drafts = DraftUse::kAlways},
+                         .drafting = model::Drafting::kNext,
+                         .drafters = {.next_layer = true}},
                         std::move(prompt), std::move(options));
     answer.go_on_behind(generated);
     bool is_going = !answer.ended();

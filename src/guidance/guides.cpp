@@ -168,6 +168,12 @@ Result<void> Matcher::accept(uint32_t token) {
   return {};
 }
 
+Matcher Matcher::clone() const {
+  Matcher out(*library_, spelling_, tokenizer_, ends_numbers_, library_->clone_matcher(matcher_.get()));
+  out.digits_ = digits_;
+  return out;
+}
+
 Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
   DP_TRY(const Library* library, open_library());
   std::vector<uint32_t> lengths;

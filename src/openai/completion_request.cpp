@@ -27,7 +27,6 @@ constexpr Ignored kIgnored[] = {
     {"safety_identifier", nullptr},
     {"prompt_cache_key", nullptr},
     {"prompt_cache_retention", nullptr},
-    {"prediction", nullptr},  // makes answers faster, not other
     {"echo", "false"},
     {"best_of", "1"},
     {"suffix", R"("")"},

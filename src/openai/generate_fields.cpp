@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/json.h"
+#include "openai/draft_fields.h"
 
 namespace doppler::openai {
 namespace {
@@ -51,9 +52,9 @@ constexpr CountField kCounts[] = {
     {"dry_range", &SamplingOptions::dry_range, MinusOne::kIsZero},
 };
 
-constexpr const char* kOthers[] = {"max_tokens", "seed",        "stop",
-                                   "logit_bias", "ignore_eos",  "dry_sequence_breakers",
-                                   "logprobs",   "top_logprobs"};
+constexpr const char* kOthers[] = {
+    "max_tokens", "seed",         "stop",       "logit_bias", "ignore_eos", "dry_sequence_breakers",
+    "logprobs",   "top_logprobs", "prediction", "draft",      "draft_rows"};
 
 Result<void> read_field(const Json& body, const NumberField& field, SamplingOptions* sampling) {
   DP_TRY(const auto number, get_number(body, field.name));
@@ -208,6 +209,7 @@ Result<void> read_generate_options(const Json& body, GenerateOptions* options) {
   DP_CHECK(read_limit(body, options));
   DP_CHECK(read_stop(body, options));
   DP_CHECK(read_breakers(body, &s));
+  DP_CHECK(read_draft(body, options));
   return read_bias(body, &s);
 }
 

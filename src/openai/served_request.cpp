@@ -34,8 +34,7 @@ constexpr const char* kRead[] = {"model",
                                  "safety_identifier"};
 
 // Fields that OpenAI's clients send and that change nothing here.
-constexpr const char* kHarmless[] = {"metadata", "store", "prompt_cache_key", "prompt_cache_retention",
-                                     "prediction"};
+constexpr const char* kHarmless[] = {"metadata", "store", "prompt_cache_key", "prompt_cache_retention"};
 
 // Fields that are refused unless they ask for nothing.
 struct Refused {

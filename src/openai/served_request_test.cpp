@@ -72,6 +72,33 @@ TEST(Usage, RatesAreOfTheTimesTheyStandBeside) {
   EXPECT_EQ(nothing["predicted_per_second"], 0.0);
 }
 
+TEST(ServedRequest, PredictionsAreTextsOrLists) {
+  const auto text = chat(R"("prediction": {"type": "content", "content": "one two"}, "draft": "lookup", "draft_rows": 4)");
+  ASSERT_TRUE(text) << text.error().message();
+  EXPECT_EQ(text->options.prediction, "one two");
+  EXPECT_EQ(text->options.draft, "lookup");
+  EXPECT_EQ(text->options.draft_rows, 4u);
+  EXPECT_TRUE(text->ignored.empty());
+  const auto list = chat(
+      R"("prediction": {"type": "content", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})");
+  ASSERT_TRUE(list) << list.error().message();
+  EXPECT_EQ(list->options.prediction, "ab");
+  EXPECT_TRUE(chat(R"("prediction": null)"));
+}
+
+TEST(Usage, TellsDraftsWhereThereWereAny) {
+  Usage usage{.prompt_tokens = 3, .generated_tokens = 9};
+  EXPECT_FALSE(find(usage_json(usage), "completion_tokens_details"));
+  EXPECT_FALSE(find(timings_json(usage), "draft_n"));
+  usage.drafted_tokens = 8;
+  usage.accepted_tokens = 5;
+  const Json told = usage_json(usage), timings = timings_json(usage);
+  EXPECT_EQ(told["completion_tokens_details"]["accepted_prediction_tokens"], 5);
+  EXPECT_EQ(told["completion_tokens_details"]["rejected_prediction_tokens"], 3);
+  EXPECT_EQ(timings["draft_n"], 8);
+  EXPECT_EQ(timings["draft_n_accepted"], 5);
+}
+
 TEST(ServedRequest, ErrorsNameTheField) {
   const char* const cases[][2] = {
       {R"("temperature": "hot")", "temperature"},
@@ -106,6 +133,10 @@ TEST(ServedRequest, ErrorsNameTheField) {
       {R"("tool_choice": {"type": "function", "function": {"name": "g"}}, "tools": [{"type": "function", "function": {"name": "f"}}])",
        "tool_choice"},
       {R"("chat_template_kwargs": {"messages": []})", "chat_template_kwargs"},
+      {R"("draft": 1)", "draft"},
+      {R"("draft_rows": 9)", "draft_rows"},
+      {R"("prediction": "text")", "prediction"},
+      {R"("prediction": {"type": "content", "content": [{"type": "text"}]})", "prediction"},
       {R"("messages": [])", "messages"},
       {R"("messages": [{"role": "robot", "content": ""}])", "messages.role"},
       {R"("messages": [{"role": "user"}])", "messages.content"},

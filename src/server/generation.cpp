@@ -236,6 +236,8 @@ void Generation::finish() {
     usage_.generated_tokens += t.generated_tokens;
     usage_.forced_tokens += t.forced_tokens;
     usage_.preemptions += t.preemptions;
+    usage_.drafted_tokens += t.drafted_tokens;
+    usage_.accepted_tokens += t.accepted_tokens;
     usage_.decode_seconds = std::max(usage_.decode_seconds, t.decode_seconds);
     // The choices of a prompt share its evaluation.
     if (i % request_.choices == 0) usage_.cached_tokens += t.cached_tokens;
@@ -285,6 +287,9 @@ void Generation::end(const char* finish) {
                    .generated_tokens = static_cast<uint32_t>(usage_.generated_tokens),
                    .forced_tokens = static_cast<uint32_t>(usage_.forced_tokens),
                    .preemptions = static_cast<uint32_t>(usage_.preemptions),
+                   .drafted_tokens = static_cast<uint32_t>(usage_.drafted_tokens),
+                   .accepted_tokens = static_cast<uint32_t>(usage_.accepted_tokens),
+                   .drafter = answers_.empty() ? "" : answers_.front().timings.drafter,
                    .queued_seconds = usage_.queued_seconds,
                    .ttft_seconds = usage_.ttft_seconds,
                    .decode_seconds = usage_.decode_seconds});

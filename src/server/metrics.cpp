@@ -70,6 +70,10 @@ void Metrics::count(const Exchange& exchange) {
   of.forced_tokens += facts.forced_tokens;
   of.preemptions += facts.preemptions;
   ++of.finished[facts.finish];
+  if (facts.drafted_tokens != 0) {
+    of.drafted[std::string(facts.drafter)] += facts.drafted_tokens;
+    of.accepted[std::string(facts.drafter)] += facts.accepted_tokens;
+  }
   if (facts.generated_tokens == 0) return;
   of.ttft.add(kTtft, facts.ttft_seconds);
   of.queued.add(kWhole, facts.queued_seconds);
@@ -125,6 +129,19 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.",
            &OfModel::prompt_tokens);
   counters("vllm:prefix_cache_hits_total", "Tokens found there.", &OfModel::cached_tokens);
+  const auto by_drafter = [&](const char* name, const char* help,
+                              std::map<std::string, uint64_t> OfModel::* counts) {
+    page.head(name, "counter", help);
+    for (const auto& [model, of] : models_) {
+      for (const auto& [drafter, count] : of.*counts) {
+        page.value("model_name=\"" + label(model) + "\",drafter=\"" + drafter + "\"",
+                   static_cast<double>(count));
+      }
+    }
+  };
+  by_drafter("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed, by who guessed them.",
+             &OfModel::drafted);
+  by_drafter("vllm:spec_decode_num_accepted_tokens_total", "Of these, right.", &OfModel::accepted);
   page.head("vllm:request_success_total", "counter", "Requests that ended, by reason.");
   for (const auto& [model, of] : models_) {
     for (const auto& [reason, count] : of.finished) {

@@ -1,6 +1,8 @@
 // Who begins and with which blocks: checks of a request, deadlines, the prefix that is there already.
 #include <algorithm>
+#include <utility>
 
+#include "base/log.h"
 #include "engine/scheduler/scheduler.h"
 #include "kernels/common/step_state.h"
 
@@ -68,6 +70,7 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
   sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
   sequence->request = std::move(request);
   sequence->request.settings.max_tokens = sequence->request.settings.generated + sequence->limit;
+  sequence->drafts = sequence->request.drafts;
   sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
   waiting_.push(*sequence);
   std::shared_ptr<Stream> stream = sequence->stream;
@@ -148,9 +151,12 @@ Result<void> Scheduler::admit(uint32_t budget) {
 // True if the runner has the plans. Otherwise it begins to make them, one request's after another.
 bool Scheduler::has_plans(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
-  if (runner_.is_prepared(settings)) return true;
+  if (runner_.is_prepared(settings)) {
+    return sequence.drafts.use() != DraftUse::kAlways || !prepare_drafts(settings);
+  }
   if (preparing_.valid()) return false;
   preparing_for_ = settings;
+  prepares_drafts_ = false;
   preparing_ = runner_.prepare(preparing_for_);
   preparing_.start();
   return false;
@@ -160,6 +166,10 @@ bool Scheduler::has_plans(const Sequence& sequence) {
 void Scheduler::settle_plans(const Result<void>& made) {
   preparing_ = {};
   if (made) return;
+  if (std::exchange(prepares_drafts_, false)) {
+    log(LogLevel::kWarning, "No tokens are drafted: %s", made.error().message().c_str());
+    return;
+  }
   std::vector<Sequence*> lost;
   for (const auto& [serial, sequence] : sequences_) {
     const bool waits = sequence->phase == Phase::kWaiting && !runner_.is_prepared(sequence->request.settings);
@@ -254,7 +264,6 @@ Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   sequence.asked = sequence.seen();
   sequence.piece_rows = config_.piece_rows == 0 ? ~0u : config_.piece_rows;
   sequence.piece_done_at = config_.now();
-  sequence.drafts = DraftPolicy(sequence.request.drafts);
   model::GenerationSettings settings = sequence.request.settings;
   settings.generated += sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));

@@ -66,6 +66,8 @@ Task<Result<bool>> Scheduler::advance() {
   if (preparing_.valid() && preparing_.done()) settle_plans(preparing_.take());
   expire();
   while (in_flight_.size() < tickets_ahead()) {
+    auto proposing = propose_drafts();
+    DP_CO_CHECK(co_await std::move(proposing));
     DP_CO_TRY(const bool queued, queue_step());
     if (!queued) break;
   }
@@ -116,7 +118,8 @@ uint32_t Scheduler::most_steps(const std::vector<Sequence*>& decoding) const {
 // The next step: the decoding slots, and pieces of prompts where there are any. false: nothing can be queued now.
 Result<bool> Scheduler::queue_step() {
   std::vector<Sequence*> decoding;
-  std::ranges::copy_if(running_, std::back_inserter(decoding), &Sequence::may_decode);
+  std::ranges::copy_if(running_, std::back_inserter(decoding),
+                       [&](const Sequence* s) { return may_decode(s); });
   const auto decode_rows = static_cast<uint32_t>(decoding.size());
   const uint32_t rows_left = runner_.max_rows() - decode_rows;
   const auto in_prefill = [](const Sequence* s) { return s->phase == Phase::kPrefill; };
@@ -126,7 +129,7 @@ Result<bool> Scheduler::queue_step() {
                                          .decoding = decoding.size(),
                                          .prompts = evaluating + waiting_.size()});
   DP_CHECK(admit(budget));
-  std::erase_if(decoding, [](const Sequence* s) { return !s->may_decode(); });  // it may have preempted one
+  std::erase_if(decoding, [&](const Sequence* s) { return !may_decode(s); });  // it may have preempted one
   model::DecodeSteps steps;
   if (!decoding.empty()) {
     steps = choose_steps(decoding);
@@ -223,14 +226,12 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
 
 Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps) {
   InFlight out;
-  if (decoding.size() == 1 && runner_.can_draft(decoding[0]->slot)) {
-    steps.drafts = decoding[0]->drafts.choose(steps.steps * steps.submits);
-  }
+  if (runner_.max_sequences() == 1) DP_CHECK(choose_drafts(*decoding[0], steps));
   std::vector<uint32_t> slots;
   for (Sequence* s : decoding) {
     slots.push_back(s->slot);
     out.members.push_back({.sequence = s, .chooses = true});
-    if (s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
+    if (s->guided() && steps.rows == 1) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
   out.is_decode = true;
   out.queued_at = config_.now();

@@ -22,8 +22,10 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "engine/scheduler/block_tiers.h"
+#include "engine/scheduler/host_drafter.h"
 #include "engine/scheduler/sequence.h"
 #include "engine/scheduler/state_checkpoints.h"
+#include "engine/scheduler/step_costs.h"
 #include "engine/scheduler/step_policy.h"
 #include "engine/scheduler/stream.h"
 #include "engine/scheduler/waiting_queue.h"
@@ -32,6 +34,8 @@
 namespace doppler::engine {
 
 struct SchedulerConfig {
+  HostDrafter* drafter =
+      nullptr;  // of requests whose settings ask for a draft model; must outlive the scheduler
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
@@ -145,17 +149,31 @@ class Scheduler {
   uint32_t most_steps(const std::vector<Sequence*>& decoding) const;
   void note_pace(const InFlight& collected);
   void note_piece(Sequence& sequence, uint32_t rows);
-  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
   static std::vector<uint32_t> known_tokens(const Sequence& sequence);
   Task<Result<void>> begin_lost_again();
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
+  void guide(Sequence& sequence);
   void take(Sequence& sequence, uint32_t token);
   void end(Sequence& sequence, StopReason reason);
   void end(Sequence& sequence, Error error);
   void leave(Sequence& sequence);
   void fail_all(const Error& error);
+
+  // drafting.cpp
+  bool prepare_drafts(const model::GenerationSettings& settings);
+  bool finds_drafts(Sequence& sequence) const;
+  Result<void> choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
+  Result<void> give_drafts(Sequence& sequence, std::span<const uint32_t> rows, model::DecodeSteps& steps);
+  Result<std::vector<uint32_t>> allowed_drafts(Sequence& sequence, std::span<const uint32_t> drafts);
+  Task<Result<void>> propose_drafts();
+  bool waits_for_drafts(const Sequence& sequence);
+  bool may_decode(const Sequence* sequence) {
+    return sequence->may_decode() && !(sequence->in_flight > 0 && waits_for_drafts(*sequence));
+  }
+  StepCosts& costs_of(const Sequence& sequence);
+  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
 
   // forced.cpp
   Result<void> append_forced(Sequence& sequence);
@@ -182,6 +200,8 @@ class Scheduler {
   std::deque<InFlight> in_flight_;
   model::GenerationSettings preparing_for_;  // whose plans are being made
   Task<Result<void>> preparing_;             // valid while they are
+  bool prepares_drafts_ = false;             // those of steps that draft
+  StepCosts costs_, given_costs_;            // those whose drafts the host gives wait for it
   std::vector<uint32_t> held_;
   Clock::time_point collected_at_;  // the last ticket
   Clock::duration step_time_{};     // of the last ticket that only decoded

@@ -31,9 +31,9 @@ struct Request {
   int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier
   std::optional<Clock::time_point> deadline;  // to begin by; later it ends with an error
   std::shared_ptr<Guide> guide;               // of requests whose settings ask for masks; null otherwise
-  DraftUse drafts = DraftUse::kNever;         // where the runner can
-  // Decode steps of a submit at most; 0: as the scheduler chooses. Only a runner with one slot takes several submits,
-  // whose tokens come together.
+  DraftPolicy drafts;                         // of settings.drafter
+  // For a runner with one slot: decode steps of a submit, 0: as the scheduler has it; submits whose tokens come
+  // together.
   uint32_t batch = 0, submits = 1;
   std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
 };
