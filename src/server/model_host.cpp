@@ -152,7 +152,8 @@ void ModelHost::go_on_warming() {
 void ModelHost::warm_up() {
   state_ = ModelState::kWarming;
   Scheduler* scheduler = ready_->scheduler ? &*ready_->scheduler : nullptr;
-  const auto warmed = server::warm_up(ready_->model, scheduler, [this] { return !stopping_; });
+  // A request that waits compiles what it needs itself, and its server may be ending.
+  const auto warmed = server::warm_up(ready_->model, scheduler, [this] { return !stopping_ && active_ == 0; });
   if (!warmed)
     log(LogLevel::kWarning, "Model %s: %s", source_.name.c_str(), warmed.error().message().c_str());
   if (!warmed || !scheduler) return;

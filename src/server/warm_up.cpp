@@ -30,6 +30,7 @@ Result<void> warm_up(Model& model, Scheduler* scheduler, const std::function<boo
   const uint32_t most = info.ctx_len > kAnswerTokens ? info.ctx_len - kAnswerTokens : 1;
   for (const float temperature : {1.0f, 0.0f}) {
     for (const uint32_t tokens : {kFewTokens, kMoreTokens}) {
+      if (!goes_on()) return {};
       DP_TRY(Stream stream,
              scheduler->submit(request_of(std::min(tokens, most), temperature, info.vocab_size)));
       while (goes_on()) {
