@@ -44,6 +44,8 @@ class Download {
   std::string shown() const {
     return job_.url.empty() ? std::filesystem::path(job_.path).filename().string() : shown_url(job_.url);
   }
+  Result<void> find_source();
+  Result<void> probe_source();
   Result<void> check_size() const;
   Result<Downloaded> run_pieces(File& file);
   Result<Downloaded> run_whole(File& file);
@@ -64,6 +66,7 @@ class Download {
   bool is_retry_;  // after a wrong hash: peers are not asked again
   std::string part_path_, journal_path_;
   Remote remote_;
+  bool has_source_ = false;  // the address answers
   uint64_t received_ = 0;
   std::vector<std::unique_ptr<PieceTransfer>> active_;
   Retries retries_{web_.options().retries};
@@ -92,13 +95,26 @@ Result<void> Download::check_size() const {
   return {};
 }
 
-Result<Downloaded> Download::run() {
-  if (job_.url.empty()) {
-    remote_ = {.url = {}, .bytes = job_.bytes, .takes_ranges = true, .validator = {}, .sha256 = job_.sha256};
-  } else {
-    DP_TRY(remote_, web_.probe(job_.url));
-  }
+Result<void> Download::probe_source() {
+  DP_TRY(remote_, web_.probe(job_.url));
   DP_CHECK(check_size());
+  has_source_ = true;
+  return {};
+}
+
+Result<void> Download::find_source() {
+  const bool can_do_without = options_.peers && !is_retry_ && job_.bytes && job_.sha256;
+  if (!job_.url.empty()) {
+    auto probed = probe_source();
+    if (probed || !can_do_without || probed.error().kind() == ErrorKind::kCancelled) return probed;
+    notice(probed.error().sentence() + " Only peers are asked.");
+  }
+  remote_ = {.url = {}, .bytes = job_.bytes, .takes_ranges = true, .validator = {}, .sha256 = job_.sha256};
+  return check_size();
+}
+
+Result<Downloaded> Download::run() {
+  DP_CHECK(find_source());
   DP_TRY(File file, File::open(part_path_, O_RDWR | O_CREAT | O_NOFOLLOW));
   const std::optional<Sha256> expected = job_.sha256 ? job_.sha256 : remote_.sha256;
   auto done = remote_.takes_ranges ? run_pieces(file) : run_whole(file);
@@ -136,30 +152,39 @@ Result<Downloaded> Download::run_pieces(File& file) {
   DP_CHECK(check_space(folder, key.bytes - resumed, shown()));
   DP_CHECK(file.resize(key.bytes));
   FollowingHash hash(file);
-  uint64_t from_peers = 0;
+  PieceSource::Filled filled;
   if (peers && resumed < key.bytes) {
     const auto advance = [&] {
       // What an earlier run left may turn out to be wrong, piece by piece; it is hashed when all is there.
       if (resumed == 0) hash.advance(journal.contiguous());
       show(journal.total_done());
     };
-    DP_TRY(from_peers, peers->fill({.file = file,
-                                    .journal = journal,
-                                    .bytes = key.bytes,
-                                    .sha256 = *expected,
-                                    .has_other_source = !job_.url.empty(),
-                                    .on_progress = advance}));
+    std::optional<Request> source;
+    if (has_source_) {
+      source = Request{.url = remote_.url,
+                       .range = {},
+                       .if_range = remote_.validator,
+                       .bearer = web_.bearer_for(remote_.url)};
+    }
+    DP_TRY(filled, peers->fill({.file = file,
+                                .journal = journal,
+                                .bytes = key.bytes,
+                                .sha256 = *expected,
+                                .source = std::move(source),
+                                .on_progress = advance}));
+    received_ += filled.source_bytes;
   }
-  if (const uint64_t there_now = journal.total_done(); job_.url.empty() && there_now < key.bytes) {
+  if (const uint64_t there_now = journal.total_done(); !has_source_ && there_now < key.bytes) {
     return fail(ErrorKind::kIo, "The peers gave %s, and %s are missing; the same command goes on.",
-                format_bytes(from_peers).c_str(), format_bytes(key.bytes - there_now).c_str());
+                format_bytes(filled.peer_bytes).c_str(), format_bytes(key.bytes - there_now).c_str());
   }
   auto transferred = transfer_pieces(file, journal, hash);
-  if (!job_.url.empty()) web_.client().stop_all();
+  if (has_source_) web_.client().stop_all();
   active_.clear();
   DP_CHECK(transferred);
   DP_TRY(const Sha256 sha256, hash.finish(key.bytes));
-  return Downloaded{.bytes = key.bytes, .sha256 = sha256, .resumed_bytes = resumed, .peer_bytes = from_peers};
+  return Downloaded{
+      .bytes = key.bytes, .sha256 = sha256, .resumed_bytes = resumed, .peer_bytes = filled.peer_bytes};
 }
 
 Result<void> Download::transfer_pieces(File& file, Journal& journal, FollowingHash& hash) {

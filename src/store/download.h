@@ -14,7 +14,7 @@
 namespace doppler::store {
 
 struct DownloadJob {
-  std::string url;                // empty: the peers alone have it; then bytes and sha256 are needed
+  std::string url;                // empty: only the peers have it; then bytes and sha256 are needed
   std::string path;               // of the complete file
   std::optional<uint64_t> bytes;  // expected; empty: whatever the server says
   std::optional<Sha256> sha256;   // expected
@@ -36,8 +36,9 @@ struct Downloaded {
   uint64_t peer_bytes = 0;
 };
 
-// Leaves <path>.part complete. What is complete already is hashed again and not fetched again. Errors keep what has
-// arrived, except a wrong hash: then the file is fetched once more, and after that thrown away. ErrorKind::kCancelled: options().stop of the web was set.
+// Leaves <path>.part complete. A complete file is hashed again and not fetched again. Errors keep what has
+// arrived, except a wrong hash: then the file is fetched once more, and after that thrown away.
+// ErrorKind::kCancelled: options().stop of the web was set.
 Result<Downloaded> download(Web& web, const DownloadJob& job, const DownloadOptions& options);
 
 // The sentence if `bytes` more do not fit on the disk of this folder.

@@ -9,7 +9,8 @@ namespace {
 class FolderAnswers {
  public:
   // `options`: of the listener nothing is read.
-  FolderAnswers(std::string root, ServeOptions options) : root_(std::move(root)), options_(std::move(options)) {}
+  FolderAnswers(std::string root, ServeOptions options)
+      : root_(std::move(root)), options_(std::move(options)) {}
   Reply answer(const RequestHead& head) const;
 
  private:

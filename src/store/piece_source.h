@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "base/sha256.h"
 #include "store/files.h"
+#include "store/http_client.h"
 #include "store/journal.h"
 
 namespace doppler::store {
@@ -16,12 +18,15 @@ class PieceSource {
     Journal& journal;  // of pieces of kLeastPieceBytes if nothing was there; only right pieces may be noted
     uint64_t bytes;
     Sha256 sha256;
-    bool has_other_source;              // somebody fetches the rest; otherwise waiting may be worth it
+    std::optional<Request> source;      // the file's own address, which may be asked too; it fetches the rest
     std::function<void()> on_progress;  // after each note
   };
+  struct Filled {
+    uint64_t peer_bytes = 0, source_bytes = 0;
+  };
   virtual ~PieceSource() = default;
-  // Fetches what it can and gives its bytes. Too little is no error. Errors: the disk, or ErrorKind::kCancelled.
-  virtual Result<uint64_t> fill(const Wanted& wanted) = 0;
+  // Fetches what it can. Too little is no error. Errors: the disk, or ErrorKind::kCancelled.
+  virtual Result<Filled> fill(const Wanted& wanted) = 0;
 };
 
 }  // namespace doppler::store

@@ -73,8 +73,36 @@ class ExchangeTest : public testing::Test {
     identity_ = *share_model(*share_, model_, folder_ + "/trees", nullptr);
   }
 
+  Card card() const {
+    const std::string path = path_text({.kind = SwarmPath::Kind::kCard, .key = key_of_model(identity_)});
+    return *parse_card(*share_->answer({.method = "GET", .path = path, .fields = {}}).text, identity_);
+  }
+
   store::HttpListener::Answerer honest() {
     return [this](const RequestHead& head) { return share_->answer(head); };
+  }
+
+  // As a machine that is still fetching and has these.
+  void share_pieces(Share& share, std::initializer_list<uint64_t> pieces) {
+    share.add_card(card());
+    auto file = std::make_shared<SharedFile>(*store::File::open(folder_ + "/model/a.gguf", O_RDONLY),
+                                             content_.size(), card().files[0].root);
+    const Sha256 key = key_of_file(model_.record.files[0].sha256);
+    const std::string path = path_text({.kind = SwarmPath::Kind::kProof, .key = key, .run = 0});
+    file->add_proof(0, *share_->answer({.method = "GET", .path = path, .fields = {}}).text);
+    for (const uint64_t piece : pieces) file->add_piece(piece);
+    share.add_file(model_.record.files[0].sha256, file);
+  }
+
+  // As a plain server of ranges, whose path is "/a.gguf".
+  store::HttpListener::Answerer source() {
+    return [this](const RequestHead& head) -> Reply {
+      const store::RangeRequest range = store::parse_range(head.field("range"), content_.size());
+      store::AnswerHead fields(range.answer == store::RangeAnswer::kPart ? 206 : 416);
+      if (range.answer != store::RangeAnswer::kPart) return {.fields = std::move(fields), .text = ""};
+      fields.set("Content-Range", store::content_range(range.range, content_.size()));
+      return {.fields = std::move(fields), .text = content_.substr(range.range.first, range.range.count())};
+    };
   }
 
   // The bytes that lie in the unfinished file, if the download succeeds.
@@ -186,7 +214,7 @@ TEST_F(ExchangeTest, LiarsAreDroppedAndTheirBytesNeverKept) {
   }
 }
 
-// What an earlier run noted is judged by the tree: right pieces are not fetched again, wrong ones are.
+// The notes of an earlier run are judged by the tree: right pieces are not fetched again, wrong ones are.
 TEST_F(ExchangeTest, AResumedFileIsJudgedPieceByPiece) {
   Server peer("127.0.0.2", honest());
   Fetcher fetcher(options({peer.url()}));
@@ -233,13 +261,43 @@ TEST_F(ExchangeTest, WhatHasArrivedIsSharedAtOnce) {
   ASSERT_TRUE(done) << done.error().sentence();
   share_ = std::make_unique<Share>();  // the origin has nothing any more
   Fetcher other(options({passes_on.url()}));
-  EXPECT_FALSE(other.list(identity_, {})) << "a card is not passed on";
+  EXPECT_TRUE(other.list(identity_, {})) << "who has the card by its link passes it on";
   const std::string path =
       path_text({.kind = SwarmPath::Kind::kOffer, .key = key_of_file(model_.record.files[0].sha256)});
   const auto offer =
       parse_offer(*second.answer({.method = "GET", .path = path, .fields = {}}).text, content_.size());
   ASSERT_TRUE(offer);
   EXPECT_TRUE(offer->pieces.has_all());
+}
+
+// The first peer has half of the file; the rest comes from the source, proved by the tree, and is offered at once.
+TEST_F(ExchangeTest, TheSourceIsAskedForWhatNoPeerHas) {
+  Share half;
+  share_pieces(half, {0, 2, 4});
+  Server peer("127.0.0.3", [&](const RequestHead& head) { return half.answer(head); });
+  Server origin("127.0.0.4", source());
+  Share own;
+  FetchOptions some = options({peer.url()});
+  some.share = &own;
+  Fetcher fetcher(std::move(some));
+  const auto done = fetch(fetcher, origin.url() + "/a.gguf");
+  ASSERT_TRUE(done) << done.error().sentence();
+  EXPECT_EQ(got(), content_);
+  EXPECT_EQ(done->peer_bytes, 3 * kPieceBytes);
+  EXPECT_EQ(done->received_bytes, content_.size() - 3 * kPieceBytes);
+}
+
+// A source whose bytes are not those of the link: nothing of it is kept.
+TEST_F(ExchangeTest, ALyingSourceIsDropped) {
+  Share half;
+  share_pieces(half, {0});
+  Server peer("127.0.0.3", [&](const RequestHead& head) { return half.answer(head); });
+  const std::string right = content_;
+  Server origin("127.0.0.4", source());
+  content_ = std::string(right.size(), 'x');
+  Fetcher fetcher(options({peer.url()}));
+  EXPECT_FALSE(fetch(fetcher, origin.url() + "/a.gguf"));
+  EXPECT_FALSE(fs::exists(folder_ + "/got.part"));
 }
 
 TEST_F(ExchangeTest, AShareAnswersOnlyWhatItsProtocolSays) {

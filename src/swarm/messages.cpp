@@ -18,7 +18,7 @@ constexpr std::string_view kStart = "/swarm/1/", kModels = "models/", kFiles = "
 constexpr std::string_view kProofs = "/proof/", kBytes = "/bytes";
 constexpr size_t kDigits = 2 * sizeof(Sha256);
 constexpr std::string_view kHex = "0123456789abcdef";
-constexpr uint64_t kOfferSlack = 512;  // bytes of an offer besides its pieces
+constexpr uint64_t kOfferSlack = 2048;  // bytes of an offer besides its pieces
 
 Sha256 key_of(std::string_view what, const Sha256& secret) {
   Sha256Hasher hasher;
@@ -71,6 +71,18 @@ std::optional<uint64_t> size_of(const Json& object) {
   if (!value || !*value || **value < 0 || static_cast<uint64_t>(**value) > kMostFileBytes) return {};
   return static_cast<uint64_t>(**value);
 }
+// The pieces that the peer is fetching. Empty: the list is wrong.
+std::optional<std::vector<uint64_t>> coming_of(const Json& offer, uint64_t count) {
+  std::vector<uint64_t> pieces;
+  const Json* list = find(offer, "coming");
+  if (!list) return pieces;
+  if (!list->is_array() || list->size() > kMostComing) return {};
+  for (const Json& one : *list) {
+    if (!one.is_number_unsigned() || one.get<uint64_t>() >= count) return {};
+    pieces.push_back(one.get<uint64_t>());
+  }
+  return pieces;
+}
 bool has_version(const Json& object) {
   const auto version = get_integer(object, "version");
   return version && *version == kVersion;
@@ -121,7 +133,9 @@ std::string offer_text(const Offer& offer) {
   const Json json = {{"version", kVersion},
                      {"bytes", offer.bytes},
                      {"root", sha256_hex(offer.root)},
-                     {"pieces", pieces_text(offer.pieces)}};
+                     {"peer", offer.peer},
+                     {"pieces", pieces_text(offer.pieces)},
+                     {"coming", offer.coming}};
   return to_text(json) + "\n";
 }
 
@@ -137,8 +151,15 @@ Result<Offer> parse_offer(std::string_view text, uint64_t bytes) {
   if (!size || *size != bytes) return bad("an offer of a file of another size");
   if (!root || !shown) return bad("an offer without a root or its pieces");
   auto pieces = parse_pieces(*shown, piece_count(bytes));
-  if (!pieces) return bad("an offer with a wrong list of pieces");
-  return Offer{.bytes = bytes, .root = *root, .pieces = std::move(*pieces)};
+  auto coming = coming_of(*json, piece_count(bytes));
+  if (!pieces || !coming) return bad("an offer with a wrong list of pieces");
+  const auto peer = get_integer(*json, "peer");
+  if (!peer || peer->value_or(0) < 0) return bad("an offer with a wrong number of its peer");
+  return Offer{.bytes = bytes,
+               .root = *root,
+               .pieces = std::move(*pieces),
+               .peer = static_cast<uint64_t>(peer->value_or(0)),
+               .coming = std::move(*coming)};
 }
 
 std::string card_text(const Card& card) {

@@ -1,4 +1,4 @@
-// What peers say to each other, version 1: the paths of requests, the offer of a file, the card of a model. All of it
+// The messages of peers, version 1: the paths of requests, the offer of a file, the card of a model. All of it
 // is text from a stranger; every function refuses what it does not understand. Proofs are in tree.h.
 //   GET /swarm/1/models/<key>            the card: names, sizes and roots of a model's files
 //   GET /swarm/1/files/<key>             the offer: size, root, which pieces are there
@@ -35,12 +35,13 @@ struct SwarmPath {
 std::string path_text(const SwarmPath& path);
 std::optional<SwarmPath> parse_swarm_path(std::string_view path);
 
-// Which pieces a peer has, a bit each.
+// The pieces of a peer, a bit each.
 class PieceSet {
  public:
   PieceSet() = default;
   explicit PieceSet(uint64_t count, bool all = false) : bits_(count, all), set_(all ? count : 0) {}
   uint64_t count() const { return bits_.size(); }
+  uint64_t size() const { return set_; }  // how many it has
   bool has(uint64_t piece) const { return bits_[piece]; }
   bool has_all() const { return set_ == bits_.size(); }
   void add(uint64_t piece) {
@@ -54,10 +55,14 @@ class PieceSet {
   uint64_t set_ = 0;
 };
 
+inline constexpr size_t kMostComing = 64;
+
 struct Offer {
   uint64_t bytes = 0;
   Sha256 root{};
   PieceSet pieces;
+  uint64_t peer = 0;  // a number by chance, so that peers can divide the pieces among them; 63 bits
+  std::vector<uint64_t> coming = {};  // pieces that the peer is fetching, kMostComing at most
 };
 std::string offer_text(const Offer& offer);
 // `bytes`: what the asker knows of the file; an offer of another size is refused.

@@ -1,4 +1,4 @@
-// What peers say: written and read again, and what is refused. A refusal is a row.
+// The messages of peers: written and read again, or refused. A refusal is a row.
 #include "swarm/messages.h"
 
 #include <gtest/gtest.h>
@@ -31,10 +31,14 @@ TEST(Offer, ReadsWhatItWrites) {
   for (const uint64_t count : {1u, 4u, 5u, 1000u}) {
     Offer offer{.bytes = count * kPieceBytes, .root = kHash, .pieces = PieceSet(count)};
     for (uint64_t i = 0; i < count; i += 3) offer.pieces.add(i);
+    offer.peer = INT64_MAX;
+    for (uint64_t i = 1; i < count && offer.coming.size() < kMostComing; i += 3) offer.coming.push_back(i);
     const auto read = parse_offer(offer_text(offer), offer.bytes);
     ASSERT_TRUE(read) << count;
     EXPECT_EQ(read->root, kHash);
     EXPECT_EQ(read->pieces, offer.pieces);
+    EXPECT_EQ(read->peer, offer.peer);
+    EXPECT_EQ(read->coming, offer.coming);
     EXPECT_LE(offer_text(offer).size(), most_offer_bytes(offer.bytes));
     EXPECT_FALSE(parse_offer(offer_text(offer), offer.bytes - kPieceBytes / 2 - 1)) << "of another size";
   }
@@ -45,12 +49,18 @@ TEST(Offer, ReadsWhatItWrites) {
 TEST(Offer, RefusesEverythingElse) {
   const std::string start = R"({"version":1,"bytes":5242880,"root":")" + sha256_hex(kHash) + "\"";
   ASSERT_TRUE(parse_offer(start + R"(,"pieces":"f8"})", 5 * kPieceBytes));
+  std::string too_many = start + R"(,"pieces":"f8","coming":[4)";
+  for (size_t i = 0; i < kMostComing; ++i) too_many += ",4";
+  too_many += "]}";
   for (const std::string& text :
        {std::string(), std::string("[]"), std::string("{}"), start + "}", start + R"(,"pieces":"f"})",
         start + R"(,"pieces":"f80"})", start + R"(,"pieces":"fc"})", start + R"(,"pieces":"F8"})",
         start + R"(,"pieces":31})", start + R"(,"pieces":"all"}x)",
         R"({"version":2)" + start.substr(12) + R"(,"pieces":"all"})",
-        start + R"(,"pieces":"all","more":")" + std::string(600, 'x') + "\"}"}) {
+        start + R"(,"pieces":"all","more":")" + std::string(2100, 'x') + "\"}",
+        start + R"(,"pieces":"f8","coming":[5]})", start + R"(,"pieces":"f8","coming":[-1]})",
+        start + R"(,"pieces":"f8","coming":4})", start + R"(,"pieces":"f8","coming":["4"]})",
+        start + R"(,"pieces":"f8","peer":-1})", start + R"(,"pieces":"f8","peer":"1"})", too_many}) {
     const auto offer = parse_offer(text, 5 * kPieceBytes);
     ASSERT_FALSE(offer) << text;
     EXPECT_TRUE(offer.error().sentence().starts_with("A peer sent ")) << offer.error().sentence();

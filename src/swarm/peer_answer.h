@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 class PeerAnswer : public store::Receiver {
  public:
-  // range: what was asked for, of a file of `total` bytes; empty: the whole text.
+  // range: the wanted one, of a file of `total` bytes; empty: the whole text.
   PeerAnswer(uint64_t most_bytes, std::optional<store::ByteRange> range, uint64_t total)
       : most_bytes_(most_bytes), range_(range), total_(total) {}
 

@@ -1,5 +1,7 @@
 #include "swarm/share.h"
 
+#include <random>
+
 namespace doppler::swarm {
 
 using store::AnswerHead;
@@ -39,7 +41,7 @@ SharedFile::SharedFile(store::File file, uint64_t bytes, const Sha256& root)
 
 Offer SharedFile::offer() const {
   const std::lock_guard lock(mutex_);
-  return {.bytes = bytes_, .root = root_, .pieces = pieces_};
+  return {.bytes = bytes_, .root = root_, .pieces = pieces_, .coming = {coming_.begin(), coming_.end()}};
 }
 
 std::optional<std::string> SharedFile::proof(uint64_t run) const {
@@ -60,6 +62,15 @@ std::optional<store::FilePart> SharedFile::part(const store::ByteRange& range) c
   return store::FilePart{.file = std::move(*copy), .first = range.first, .count = range.count()};
 }
 
+void SharedFile::set_coming(uint64_t piece, bool is_coming) {
+  const std::lock_guard lock(mutex_);
+  if (!is_coming) {
+    coming_.erase(piece);
+  } else if (coming_.size() < kMostComing) {
+    coming_.insert(piece);
+  }
+}
+
 void SharedFile::add_piece(uint64_t piece) {
   const std::lock_guard lock(mutex_);
   pieces_.add(piece);
@@ -69,6 +80,8 @@ void SharedFile::add_proof(uint64_t run, std::string message) {
   const std::lock_guard lock(mutex_);
   proofs_[run] = std::move(message);
 }
+
+Share::Share() : number_(std::mt19937_64(std::random_device()())() >> 1) {}
 
 void Share::add_file(const Sha256& sha256, std::shared_ptr<SharedFile> file) {
   const std::lock_guard lock(mutex_);
@@ -99,6 +112,7 @@ uint64_t Share::bytes_sent() const {
 }
 
 Reply Share::answer(const store::RequestHead& head) const {
+  ++requests_;
   if (head.method != "GET" && head.method != "HEAD") {
     AnswerHead fields = fields_of(405);
     fields.set("Allow", "GET, HEAD");
@@ -113,7 +127,11 @@ Reply Share::answer(const store::RequestHead& head) const {
   }
   const std::shared_ptr<SharedFile> file = find(path->key);
   if (!file) return not_here();
-  if (path->kind == SwarmPath::Kind::kOffer) return message("application/json", offer_text(file->offer()));
+  if (path->kind == SwarmPath::Kind::kOffer) {
+    Offer offer = file->offer();
+    offer.peer = number_;
+    return message("application/json", offer_text(offer));
+  }
   if (path->kind == SwarmPath::Kind::kProof) {
     auto proof = file->proof(path->run);
     return proof ? message("application/octet-stream", std::move(*proof)) : not_here();

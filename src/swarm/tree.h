@@ -46,7 +46,7 @@ class PieceTree {
   Sha256 root_{};
 };
 
-// What is known of a file by its root: takes proofs from strangers, then judges pieces. Memory: 32 bytes a piece of
+// The hashes of a file whose root is known: takes proofs from strangers, then judges pieces. Memory: 32 bytes a piece of
 // the runs that are known.
 class PieceHashes {
  public:
