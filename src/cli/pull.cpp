@@ -86,6 +86,7 @@ std::string peers_text(const std::vector<swarm::PeerReport>& peers, const store:
   if (peers.empty()) return "";
   std::string text = "from the source: " + format_bytes(pulled.received_bytes) + "\n";
   for (const swarm::PeerReport& peer : peers) {
+    if (peer.is_source) continue;
     text += "from " + peer.address + ": " + format_bytes(peer.bytes) +
             (peer.dropped.empty() ? "" : ", dropped: " + peer.dropped) + "\n";
   }
@@ -95,6 +96,7 @@ std::string peers_text(const std::vector<swarm::PeerReport>& peers, const store:
 Json peers_json(const std::vector<swarm::PeerReport>& peers) {
   Json out = Json::array();
   for (const swarm::PeerReport& peer : peers) {
+    if (peer.is_source) continue;
     out.push_back({{"address", peer.address}, {"bytes", peer.bytes}, {"dropped", peer.dropped}});
   }
   return out;
@@ -160,7 +162,7 @@ int pull_verb(std::span<const std::string> arguments) {
   };
   if (!flags.quiet) {
     options.on_progress = [&](const store::PullProgress& p) {
-      line.show("pulling " + p.name, p.done, p.total);
+      line.show("pulling " + p.name + flags.peers.rates_text(), p.done, p.total);
     };
   }
   if (auto opened =
@@ -176,6 +178,8 @@ int pull_verb(std::span<const std::string> arguments) {
   line.clear();
   if (!pulled) return exit_failed(pulled.error());
   print_report(*pulled, flags.peers.report(), seconds, flags.json);
+  std::fflush(stdout);
+  flags.peers.wait_for_others(seconds);
   return 0;
 }
 
