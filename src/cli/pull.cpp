@@ -58,10 +58,10 @@ void add_flags(Args& args, PullFlags& flags) {
              &options.web.retries);
   args.count("timeout", 0, "SECONDS", "without a byte, until it counts as a failure (default 30)",
              &options.web.times.stall_seconds);
-  flags.peers.add_flags(args);
   args.flag("json", 0, "print one JSON object", &flags.json);
   args.flag("quiet", 'q', "no progress", &flags.quiet);
   add_log_flag(args);
+  flags.peers.add_flags(args);
 }
 
 Result<void> check(const PullFlags& flags) {

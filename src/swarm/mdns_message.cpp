@@ -12,7 +12,7 @@ constexpr uint16_t kClassIn = 1, kClassAny = 255,
                    kTopBit = 0x8000;  // of a class: unicast reply, flush the cache
 constexpr uint16_t kIsAnswer = 0x8000, kIsAuthoritative = 0x0400, kOpcode = 0x7800;
 constexpr uint32_t kSeconds = 120, kSimpleSeconds = 10;
-constexpr size_t kMostNameBytes = 255;
+constexpr size_t kMostNameBytes = 255, kHeaderBytes = 12;
 constexpr uint16_t kMostRecords = 256, kMostQuestions = 16;  // of a message that is looked at
 const std::string kList = "_doppler._tcp.local", kAllLists = "_services._dns-sd._udp.local";
 const std::string kVersionText = "version=1";
@@ -66,7 +66,8 @@ class Reader {
       if ((length & 0xc0) == 0xc0) {
         if (at + 1 >= message_.size()) break;
         const size_t target = static_cast<size_t>(length & 0x3f) << 8 | message_[at + 1];
-        if (target >= segment) break;  // only to what stands before: no circles
+        // Only to what stands before, so no circles, and not into the header, which a reply changes.
+        if (target < kHeaderBytes || target >= segment) break;
         if (!has_jumped) at_ = at + 2;
         has_jumped = true;
         at = segment = target;

@@ -1,10 +1,12 @@
 """`doppler share`, `doppler peers` and `doppler pull` from other machines: several loopback addresses, machines that
 lie or stall, kill -9, a source beside them, a whole class at once."""
 
+import hashlib
 import http.client
 import http.server
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -266,7 +268,7 @@ class Classroom(SwarmCase):
         return home, process
 
     def class_pulls(self, liars=()):
-        """Everybody's report with its seconds, and the bytes that the first machine was asked for."""
+        """All reports, the seconds until the last one, and the bytes that the first machine sent."""
         first, link, sharing = self.share("127.0.0.2", "--limit", str(int(self.rate)))
         self.liars = [self.liar(lie, first) for lie in liars]
         self.addresses = ["%s:%d" % (host, self.free_port(host)) for host in
@@ -306,6 +308,42 @@ class Classroom(SwarmCase):
         _, seconds, sent = self.class_pulls()
         self.assertLess(sent, 2 * self.size)
         self.assertLess(seconds, 1.6 * self.size / self.rate)
+
+    def offered_pieces(self, address):
+        """The pieces that a fetching machine says to have. None: it has not begun."""
+        digest = hashlib.sha256(self.data).digest()
+        key = hashlib.sha256(b"doppler swarm 1 file\n" + digest).hexdigest()
+        try:
+            with urllib.request.urlopen("http://%s/swarm/1/files/%s" % (address, key), timeout=5) as answer:
+                pieces = json.load(answer)["pieces"]
+        except (OSError, ValueError):
+            return None
+        return -(-self.size // MIB) if pieces == "all" else sum(int(digit, 16).bit_count() for digit in pieces)
+
+    def test_a_killed_machine_keeps_what_it_had(self):
+        first, link, _ = self.share("127.0.0.2", "--limit", "3M")
+        self.addresses = ["%s:%d" % (host, self.free_port(host)) for host in ("127.0.1.1", "127.0.1.2")]
+        pulls = [self.pupil(i, link, [first, *self.addresses]) for i in range(2)]
+        home, killed = pulls[0]
+        had = None
+        until = time.monotonic() + random.uniform(2, 6)
+        while time.monotonic() < until:
+            had = self.offered_pieces(self.addresses[0])
+            time.sleep(0.05)
+        killed.kill()
+        killed.communicate()
+        again = self.pupil(0, link, [first, *self.addresses])[1]
+        out, err = again.communicate()
+        self.assertEqual(again.returncode, 0, err)
+        report = json.loads(out)
+        self.assertGreaterEqual(report["resumed_bytes"], ((had or 0) - 1) * MIB)  # its last piece may be the short one
+        if not report["was_there"]:
+            self.assertEqual(report["resumed_bytes"] + report["peer_bytes"], self.size)
+        self.assertEqual(self.got(home), self.data)
+        out, err = pulls[1][1].communicate()
+        self.assertEqual(pulls[1][1].returncode, 0, err)
+        self.assertEqual(json.loads(out)["peer_bytes"], self.size)
+        self.assertEqual(self.got(pulls[1][0]), self.data)
 
     def test_three_liars_spoil_nothing(self):
         reports, _, _ = self.class_pulls(("bytes", "proof", "stall"))
