@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "cli/beside_program.h"
+#include "cli/link.h"
 #include "engine/model_options.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
@@ -198,6 +199,12 @@ Result<std::string> named_model_path(const std::string& model) {
   std::string named = model;
   if (named.empty()) {
     DP_TRY(named, default_model_path());
+  }
+  if (is_link(named)) {
+    DP_TRY(const std::string path, path_of_link(named));
+    if (!path.empty()) return path;
+    return fail(ErrorKind::kInvalidInput, "The model of %s is not in the store; doppler pull fetches it.",
+                named.c_str());
   }
   std::error_code error;
   if (!store::is_store_name(named) || std::filesystem::exists(named, error)) return named;

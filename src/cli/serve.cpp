@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
-#include "cli/model_facts.h"
+#include "cli/sharing.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
 #include "server/server.h"
@@ -22,6 +22,9 @@ struct ServeFlags {
   server::ServerOptions server;
   std::vector<std::string> models, keys, pinned;
   std::string key_file, log_format = "text";
+  std::vector<std::string> shared;
+  std::string share_at = "127.0.0.1";
+  SharingOptions sharing;
   uint32_t port = kUsualPort;
   uint64_t body_bytes = server::HttpLimits{}.body_bytes;
   bool json = false, template_tools = false, no_warm_up = false;
@@ -91,7 +94,16 @@ void add_flags(Args& args, ServeFlags& flags) {
              &o.http.drain_seconds);
   args.text("log-format", 0, "text|json",
             "of the line that each request leaves on standard output (default text)", &flags.log_format);
-  args.group("If a request does not say");
+  args.group("Models for other machines (doppler pull)");
+  args.texts("share", 0, "NAME", "offer this stored model piece by piece; may be repeated (default: none)",
+             &flags.shared);
+  args.text("share-at", 0, "ADDRESS", "where, HOST:PORT (default 127.0.0.1:8019: this machine alone)",
+            &flags.share_at);
+  args.bytes("share-limit", 0, "BYTES", "upload at most so much a second, such as 2M (default: no limit)",
+             &flags.sharing.listen.upload_bytes_per_second);
+  args.flag("hidden", 0, "do not announce the shared models' machine on its network",
+            &flags.sharing.is_hidden);
+  args.group("Where a request does not say");
   add_sampling_flags(args, o.service.defaults);
   args.group("Device");
   add_load_flags(args, flags.model);
@@ -139,6 +151,7 @@ Result<void> check(ServeFlags& flags) {
   }
   DP_CHECK(check_options(o.service.defaults));
   DP_CHECK(read_keys(flags));
+  DP_CHECK(flags.sharing.set_address(flags.share_at));
   o.http.port = static_cast<uint16_t>(flags.port);
   o.http.limits.body_bytes = flags.body_bytes;
   o.gate.is_loopback = server::is_loopback_host(o.http.host);
@@ -200,6 +213,20 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   return out;
 }
 
+// Null: nothing is shared.
+Result<std::unique_ptr<Sharing>> share_models(ServeFlags& flags, std::vector<SharedModel>& shared) {
+  if (flags.shared.empty()) return std::unique_ptr<Sharing>();
+  DP_TRY(std::unique_ptr<Sharing> sharing, Sharing::open(flags.sharing));
+  DP_TRY(shared, share_stored(sharing->share(), flags.shared));
+  const swarm::Share* share = &sharing->share();
+  flags.server.service.counters = {
+      {"doppler:shared_bytes_total", "Bytes of shared models that other machines asked for.",
+       [share] { return share->bytes_sent(); }},
+      {"doppler:shared_requests_total", "Requests of other machines about shared models.",
+       [share] { return share->requests(); }}};
+  return sharing;
+}
+
 }  // namespace
 
 int serve_verb(std::span<const std::string> arguments) {
@@ -214,14 +241,26 @@ int serve_verb(std::span<const std::string> arguments) {
   auto sources = sources_of(flags);
   if (!sources) return exit_usage(sources.error());
   const std::string name = sources->front().name;
+  std::vector<SharedModel> shared;
+  const auto sharing = share_models(flags, shared);
+  if (!sharing) return exit_failed(sharing.error());
   auto server = server::Server::open(flags.server, std::move(*sources));
   if (!server)
     return server.error().kind() == ErrorKind::kInvalidInput ? exit_usage(server.error())
                                                              : exit_failed(server.error());
   if (flags.json) {
-    std::printf("%s\n", to_text(Json{{"url", (*server)->url()}, {"port", (*server)->port()}}).c_str());
+    Json out = {{"url", (*server)->url()}, {"port", (*server)->port()}};
+    for (const SharedModel& model : shared) {
+      out["shared"].push_back(
+          {{"name", model.name}, {"link", model.link}, {"address", (*sharing)->address()}});
+    }
+    std::printf("%s\n", to_text(out).c_str());
   } else {
     std::printf("%s is served at %s (Ctrl-C ends it)\n", name.c_str(), (*server)->url().c_str());
+    for (const SharedModel& model : shared) {
+      std::printf("%s is shared: doppler pull %s --peer %s\n", model.name.c_str(), model.link.c_str(),
+                  (*sharing)->address().c_str());
+    }
   }
   std::fflush(stdout);
   if (auto served = (*server)->run(); !served) return exit_failed(served.error());

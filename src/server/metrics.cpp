@@ -82,7 +82,7 @@ void Metrics::count(const Exchange& exchange) {
     of.between_tokens.add(kBetween, facts.decode_seconds / (facts.generated_tokens - 1));
 }
 
-std::string Metrics::text(const Models& models, size_t connections) const {
+std::string Metrics::text(const Models& models, size_t connections, std::span<const Counter> others) const {
   Page page;
   const auto of_hosts = [&](const char* name, const char* help, auto value) {
     page.head(name, "gauge", help);
@@ -107,6 +107,10 @@ std::string Metrics::text(const Models& models, size_t connections) const {
            [&](const ModelHost& host) { return static_cast<double>(loads[&host].objects_created); });
   page.head("doppler:connections", "gauge", "Connections that are open.");
   page.value("", static_cast<double>(connections));
+  for (const Counter& other : others) {
+    page.head(other.name, "counter", other.help);
+    page.value("", static_cast<double>(other.value()));
+  }
 
   const std::lock_guard lock(mutex_);
   page.head("doppler:http_requests_total", "counter", "Requests answered, by status; 0: the client left.");

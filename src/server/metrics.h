@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -16,9 +17,13 @@ namespace doppler::server {
 
 class Metrics {
  public:
+  struct Counter {
+    const char *name, *help;
+    std::function<uint64_t()> value;
+  };
   // An exchange is over.
   void count(const Exchange& exchange);
-  std::string text(const Models& models, size_t connections) const;
+  std::string text(const Models& models, size_t connections, std::span<const Counter> others) const;
 
  private:
   struct Histogram {

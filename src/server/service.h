@@ -29,6 +29,7 @@ struct ServiceOptions {
   bool any_name = false;        // an unknown model's name means the first model
   std::string files_folder;     // where files and batches are kept; empty: until the server ends
   uint64_t files_bytes = 1u << 30;
+  std::vector<Metrics::Counter> counters = {};  // of what runs beside the server, for /metrics
 };
 
 class Service {

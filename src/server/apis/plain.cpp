@@ -220,8 +220,9 @@ void answer_slots(Service& service, const Call& call) {
 }
 
 void answer_metrics(Service& service, const Call& call) {
-  call.exchange->reply(200, service.metrics().text(service.models(), service.connections()),
-                       "text/plain; version=0.0.4; charset=utf-8");
+  call.exchange->reply(
+      200, service.metrics().text(service.models(), service.connections(), service.options().counters),
+      "text/plain; version=0.0.4; charset=utf-8");
 }
 
 }  // namespace doppler::server
