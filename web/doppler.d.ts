@@ -46,8 +46,8 @@ export interface LoadOptions {
   /** Format of the cache of keys and values: "f16" (default), "f32" or "q8_0". */
   kv?: 'f16' | 'f32' | 'q8_0';
   /**
-   * Who guesses tokens, which the next step checks, if that is faster. The text is the same. "lookup": the text, where its
-   * last tokens stood before; "next": the model's next-token layer; "auto" (default): "next" if the model has it.
+   * Who guesses tokens, which the next step checks if that is faster. The text is the same. "lookup" searches the text
+   * for its last tokens, "next" is the model's next-token layer, and "auto" (default) is "next" if the model has it.
    */
   draft?: 'auto' | 'off' | 'lookup' | 'next';
   /** Tokens of a prefill chunk; default 512. */

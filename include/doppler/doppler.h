@@ -35,18 +35,17 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  // Who guesses tokens, which the next step checks, where that is faster; the text is the same. "auto": "model" or
-  // "next" if it is there, or else "lookup"; "lookup": the text, where its last tokens stood before; "next": the model's next-token layer;
-  // "model": the draft model; "off": nobody. A generation may ask for another one.
+  // Who guesses tokens, which the next step checks if that is faster. The text is the same. "lookup" searches the text for
+  // its last tokens, "next" is the model's next-token layer, "model" the draft model, "off" nobody. "auto" is "model" or
+  // "next" if it is there, or else "lookup". A generation may ask for another one.
   std::string draft = "auto";
-  std::string draft_model;      // the path of a small model of the same vocabulary, which guesses: draft "model"
+  std::string draft_model;  // the path of a small model of the same vocabulary, which guesses: draft "model"
   float draft_acceptance = -1;  // for measurements, 0 to 1: so many guesses count as right, whatever they are
-  std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
-  uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
-  uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
-  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for a single one;
-  // sessions and requests then take turns, and a switch evaluates the differing part again. More: each has its own
-  // sequence.
+  std::string kv = "f16";       // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
+  uint32_t ctx_len = 0;         // tokens; 0: what the model was trained for, at most 4096
+  uint32_t chunk = 0;           // tokens of a prefill chunk; 0: 512
+  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions and requests
+  // then take turns, and switching between them costs evaluating what differs again. More: each has its own sequence.
   uint32_t sequences = 1;
   // Tokens of all sequences' caches together; 0: ctx_len for each, or as many as fit the device.
   uint32_t pool_tokens = 0;
@@ -128,9 +127,10 @@ struct GenerateOptions {
   Grammar grammar;            // not with min_tokens
   bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
-  std::string draft;        // LoadOptions::draft of this generation; "": as the model was loaded
-  uint32_t draft_rows = 0;  // tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay
-  std::string prediction;   // a text that the answer may repeat, for the draft "lookup"
+  std::string draft;          // LoadOptions::draft of this generation; "": as the model was loaded
+  uint32_t draft_rows =
+      0;  // tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay
+  std::string prediction;  // a text that the answer may repeat, for the draft "lookup"
   // Of models with one sequence; several are batched by their scheduler.
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
@@ -152,8 +152,8 @@ struct Timings {
   uint32_t cached_tokens = 0;     // prompt tokens that were found there
   uint32_t generated_tokens = 0;
   uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
-  uint32_t drafted_tokens = 0, accepted_tokens = 0;  // guessed (LoadOptions::draft); of these, right
-  std::string_view drafter;                          // who guessed them: "lookup", "next", "model"; "": nobody did
+  uint32_t drafted_tokens = 0, accepted_tokens = 0;  // guesses (LoadOptions::draft), and the right ones
+  std::string_view drafter;  // who guessed them: "lookup", "next", "model"; "": nobody did
   uint32_t preemptions =
       0;  // how often its place or memory was given to another, and what it had was evaluated again
   double queued_seconds = 0;  // of several sequences: from the call to a place among those that run

@@ -101,7 +101,8 @@ typedef struct doppler_load_options {
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
-  const char* draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer),
+  const char*
+      draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer),
                         "model" (draft_model) */
   const char* draft_model; /* the path of a small model of the same vocabulary, which guesses; NULL: none */
 } doppler_load_options;
@@ -207,7 +208,8 @@ typedef struct doppler_generate_options {
   const char* grammar;               /* its text */
   const char* draft;                 /* as of doppler_load_options; NULL: as the model was loaded */
   const char* prediction;            /* a text that the answer may repeat, for the draft "lookup" */
-  uint64_t draft_rows; /* tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay */
+  uint64_t
+      draft_rows; /* tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay */
 } doppler_generate_options;
 
 /* size: sizeof(doppler_generate_options). */

@@ -49,7 +49,7 @@ class Runner {
     return gpu::run_to_completion(*impl_.device, steps_.prepare_drafts(settings_));
   }
   std::span<const uint32_t> draft_rows() const { return steps_.draft_rows(settings_); }
-  // Of each step from now on; 0: as many as the drafts are worth.
+  // The rows of each step from now on; 0: as many as pay.
   void set_rows(uint32_t rows) { rows_ = rows; }
 
   // The tokens before the test are the same in each repetition: the next one goes on from them, as far as the cache
@@ -173,7 +173,7 @@ class Runner {
   engine::DraftPolicy policy_;
   engine::StepCosts costs_;
   model::DraftTally drafts_;
-  uint32_t collected_ = 0, steps_done_ = 0;  // tokens behind the first, and the steps that gave them
+  uint32_t collected_ = 0, steps_done_ = 0;  // tokens after the first, and the steps that gave them
   Clock::time_point collected_at_;
   bool is_filled_ = false;  // with what lies before the test
   uint32_t scheduled_ = 0;
@@ -191,7 +191,7 @@ Result<void> repeat(const Settings& settings, size_t test,
   return {};
 }
 
-// What a step of each number of rows takes.
+// Times steps of each number of rows.
 Result<void> time_steps(Runner& runner, const Settings& settings, Row& row) {
   if (row.test.prompt != 0 || runner.draft_rows().empty()) return {};
   std::vector<uint32_t> kinds = {1};

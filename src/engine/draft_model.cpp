@@ -67,7 +67,7 @@ Task<Result<std::vector<uint32_t>>> DraftModel::propose(std::span<const uint32_t
   settings.max_tokens = most;
   settings.ignore_stop = true;
   DP_CO_CHECK(runner_.begin(0, settings, text.first(start)));
-  held_.clear();  // of a failure nothing is known
+  held_.clear();  // until all has succeeded
   for (size_t at = start; at < text.size();) {
     auto waiting = collect(runner_.max_tickets() - 1, drafts);
     DP_CO_CHECK(co_await std::move(waiting));

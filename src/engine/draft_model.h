@@ -1,5 +1,5 @@
 // A small model of the same vocabulary that guesses what a large one will write: its own likeliest tokens. It holds the
-// text as far as it has evaluated it, and goes on behind what that and the next text have in common.
+// text as far as it has evaluated it, and goes on after the beginning that it shares with the next text.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace doppler::engine {
 
-// Error: the tokenizers differ, with the first token that does; or the numbers of tokens, where there is none.
+// Error: the tokenizers differ, with the first token that does; or the numbers of tokens, if one has no tokenizer.
 Result<void> check_same_vocabulary(const LoadedModel& model, const LoadedModel& draft);
 
-// Makes `draft` the draft model of `model`. Errors: that of check_same_vocabulary(); one of them is for several sequences.
+// Makes `draft` the draft model of `model`. Errors: check_same_vocabulary()'s; one of the two is for several sequences.
 Result<void> add_draft_model(LoadedModel& model, std::unique_ptr<LoadedModel> draft);
 
 class DraftModel final : public HostDrafter {

@@ -1,4 +1,4 @@
-// How many rows the steps of one sequence have, over a scripted runner with a clock of its own: no GPU.
+// The rows that steps of one sequence get, over a scripted runner with a clock of its own: no GPU.
 #include <gtest/gtest.h>
 
 #include "engine/stream_answer.h"

@@ -68,6 +68,10 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
     DP_TRY(out.pooling, pooling_of(options.pooling));
   }
   DP_TRY(out.drafting, drafting_of(options.draft));
+  if (out.drafting == model::Drafting::kModel && options.draft_model.empty()) {
+    return fail(ErrorKind::kInvalidInput,
+                "The drafter model was asked for, but no draft model is given (--draft-model).");
+  }
   if (options.draft_acceptance > 1) {
     return fail(ErrorKind::kInvalidInput, "A share of %g right drafts was asked for; allowed is 0 to 1.",
                 static_cast<double>(options.draft_acceptance));

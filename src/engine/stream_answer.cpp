@@ -14,12 +14,19 @@ double seconds(std::chrono::steady_clock::time_point from, std::chrono::steady_c
 }  // namespace
 
 AnswerConfig answer_config(const LoadedModel& loaded) {
-  return {.vocab_size = loaded.runner->config().vocab_size,
-          .ctx_len = loaded.runner->ctx_len(),
-          .stop_tokens = loaded.text.stop_tokens,
-          .batch = default_batch(loaded),
-          .drafting = loaded.runner->options().drafting,
-          .drafters = {.next_layer = loaded.runner->has_drafts(), .model = loaded.draft != nullptr}};
+  AnswerConfig config{
+      .vocab_size = loaded.runner->config().vocab_size,
+      .ctx_len = loaded.runner->ctx_len(),
+      .stop_tokens = loaded.text.stop_tokens,
+      .batch = default_batch(loaded),
+      .drafting = loaded.runner->options().drafting,
+      .drafters = {.next_layer = loaded.runner->has_drafts(), .model = loaded.draft != nullptr}};
+  // On a CPU a step of n rows takes nearly as long as n steps, so that no search pays for the plans that it needs.
+  const bool searches = model::drafter_of(config.drafting, config.drafters) == model::Drafter::kLookup;
+  const bool is_cpu = loaded.runner->device().caps().type == gpu::AdapterType::kCpu;
+  if (searches && is_cpu && config.drafting == model::Drafting::kAuto)
+    config.drafting = model::Drafting::kOff;
+  return config;
 }
 
 SchedulerConfig scheduler_config(LoadedModel& loaded) {

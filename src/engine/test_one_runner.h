@@ -94,7 +94,7 @@ class Counting final : public model::SequenceRunner {
   std::optional<uint32_t> right_drafts;    // one of so many drafts is wrong; none: it cannot draft
   std::vector<uint32_t> row_counts = {2};  // of steps that draft
   uint32_t drafted = 0;
-  // What a step of so many rows takes; when the last one queued is done; and when the last ticket collected was.
+  // The seconds of a step by its rows, the time at which all queued steps are done, and that of the last collection.
   std::function<double(uint32_t rows)> cost_of_step = [](uint32_t) { return 1.0; };
   double done_at = 0, now = 0;
   std::vector<double> finished;  // each ticket

@@ -157,7 +157,7 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
   co_return Result<void>();
 }
 
-// What each row reads of a choice that is not greedy. Buffers of the parts are there: ChoicePlans makes them before a
+// The buffers that each row of a choice reads that is not greedy. Buffers of the parts are there: ChoicePlans makes them before a
 // generation begins that asks for them.
 Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed need) {
   if (need.greedy) co_return Result<void>();

@@ -1,4 +1,4 @@
-// The plans of steps that draft (drafter.h), made when a request first wants them: plans of the load stay as they are.
+// The plans of steps that draft (drafter.h), made when a request first wants them. Plans of the load do not change.
 // Recording is the loaded model's (plan_runner_draft.cpp); replaying is the runner's (one_sequence.h).
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace doppler::model {
 
-// What all plans of one need have in common.
+// The key of plans that are made together.
 struct DraftNeed {
   Drafter drafter = Drafter::kNone;
   bool greedy = true;      // takes_greedy_plan()
@@ -30,7 +30,7 @@ struct DraftNeed {
 DraftNeed draft_need_of(const GenerationSettings& settings);
 
 // Buffers that plans of steps that draft read and write besides those of other plans. `next`: with a next-token layer.
-// What a row looks back on lies there once for each row (Sample::rows), those of `past` as a plan of one row has them.
+// A row's settings and past lie there once for each row (Sample::rows); `past` has those of a plan of one row.
 struct DraftViews {
   kernels::TensorView text, choices, logits, next, params, bias, counts, more, breakers, masks;
   ChoiceViews past;
@@ -65,10 +65,10 @@ class DraftPlans {
   std::span<const gpu::Plan> plans(const DraftNeed& need) const { return find(need)->plans; }
   const gpu::Plan& text_plan() const { return *text_plan_; }
   const gpu::Buffer& text() const { return *text_; }
-  // What each row of a choice that is not greedy reads, for the host to write. Only with the rows of such a need.
+  // Writes the settings of each row of a choice that is not greedy. Only with the rows of such a need.
   Result<void> write_settings(gpu::Device& device, const GenerationSettings& settings,
                               const PastTokens& past) const;
-  // The host's drafts behind `token`, and masks (DecodeSteps).
+  // The last token, the host's drafts and the masks (DecodeSteps).
   Result<void> write_given(gpu::Device& device, uint32_t token, const DecodeSteps& steps) const;
   const DraftViews& views() const { return views_; }
   uint32_t text_places() const {

@@ -1,4 +1,4 @@
-// Who guesses the next tokens of a sequence, and the plans of steps that evaluate the guesses. A drafter is a property of
+// The drafters, which guess next tokens, and the plans of steps that evaluate the guesses. A drafter is a property of
 // a plan: the rows of this table. Read next: kernels/step/draft.h, draft_plans.h.
 #pragma once
 
@@ -17,7 +17,7 @@ enum class Drafter : uint8_t {
 };
 const char* drafter_name(Drafter drafter);
 
-// What a model is loaded for, and what a generation asks for.
+// The word of a model's load, and of a generation.
 enum class Drafting : uint8_t {
   kAuto,  // a draft model if it was loaded, or else the next-token layer if it is there, or else lookup
   kOff,

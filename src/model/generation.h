@@ -54,8 +54,8 @@ SamplerParts parts_of(const GenerationSettings& settings);
 // Errors: more stop tokens or biases than the device takes.
 Result<void> check_settings(const GenerationSettings& settings);
 bool has_penalties(const GenerationSettings& settings);
-// Why steps that draft cannot serve a generation: "" if they can. They choose several tokens at a time, so nothing may
-// depend on how a token was chosen: only on which it is.
+// Why steps that draft cannot serve a generation: "" if they can. They choose several tokens at a time, so each choice
+// may depend on the tokens before it, and on nothing else of theirs.
 std::string refuse_drafts(const GenerationSettings& settings);
 // Greedy plans choose tokens, tell no probabilities and know no masks; sampled ones do all that.
 inline bool takes_greedy_plan(const GenerationSettings& settings) {
@@ -75,7 +75,7 @@ struct Ticket {
   uint32_t slot = 0;
   uint32_t count = 0;  // entries a slot that it will give; those after a stop are kNoToken
   bool has_logprobs = false;
-  // Of each step: a step that drafts has so many entries; those of drafts that were wrong are left out
+  // The entries of each step: 1, or a token and its drafts. Those of wrong drafts are left out
   // (kernels::is_left_out).
   uint32_t rows = 1;
 };

@@ -155,7 +155,7 @@ Result<OneSequence::Step> OneSequence::open_prompt(const Piece& piece) {
               .is_prompt = true};
 }
 
-// The text that the drafter lookup searches, as far as it is known here; the rest goes from the ring into it. A prediction
+// The text that the drafter lookup searches, as far as it is known here. The GPU adds the rest. A prediction
 // stands before it, and a word that is no token between.
 Result<void> OneSequence::write_text() {
   const gpu::Buffer& to = parts_.drafts->text();
@@ -182,7 +182,7 @@ Result<void> OneSequence::write_text() {
   return device_.write(to, kernels::kTextWritten * kWord, bytes_of(written));
 }
 
-// How many of them fit a ticket, which is one contiguous copy out of the ring.
+// The steps that fit a ticket, which is one contiguous copy out of the ring.
 uint32_t OneSequence::draft_rounds(const DecodeSteps& asked) const {
   if (asked.rows == 1) return 0;
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
@@ -313,7 +313,7 @@ void OneSequence::note_entries(std::span<const uint32_t> entries, uint32_t rows)
   }
   parts_.states->note_tokens(tokens);
   if (entries.empty()) return;
-  // Rows of wrong drafts were written behind the text, and so is the row of a step behind a stop.
+  // Rows of wrong drafts were written after the text's end, and so is the row of a step after a stop.
   parts_.cache->note_end(static_cast<uint32_t>(text_.size()) + rows - 1);
   if (!tokens.empty()) last_token_ = tokens.back();
 }

@@ -20,7 +20,7 @@ struct PlanRow {
   // Goes on from the token that the step before chose; a chunk of one row has its token from the host.
   bool is_decode() const { return name.starts_with("decode"); }
   bool is_draft() const { return drafter != Drafter::kNone; }
-  // Of a model with a next-token layer: decode steps, and those that another drafter drafts for, leave it out.
+  // A model may have a next-token layer. Decode steps leave it out, and so do steps with another drafter.
   bool has_next(bool has_layer) const {
     return has_layer && !is_decode() && (!is_draft() || drafter == Drafter::kNextLayer);
   }

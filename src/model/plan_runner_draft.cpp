@@ -1,6 +1,6 @@
-// PlanRunner's steps that draft: a drafter guesses the tokens behind the one that was chosen, and a step evaluates them
-// all. A few rows take little more than one, since weights are read once; guesses that were right stay. What is chosen is
-// what the model itself chooses: a draft only decides how much is evaluated.
+// PlanRunner's steps that draft: a drafter guesses the tokens after the one that was chosen, and a step evaluates them
+// all. A few rows take little more than one, since weights are read once; right guesses stay. The choice is
+// the model's own: a draft only decides how much is evaluated.
 // Read next: drafter.h (who guesses), kernels/step/draft.h (what counts), layers/next_token.h (the layer).
 #include "base/log.h"
 #include "kernels/linear/linear.h"
@@ -51,7 +51,7 @@ void PlanRunner::refuse_drafts(std::string reason) {
       drafts_refused_.c_str());
 }
 
-// Of a model whose next-token layer was loaded: plans of prompts have it.
+// The plans of prompts have the next-token layer if it was loaded.
 Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
   DP_CO_CHECK(co_await draft_plans_.make_buffers(device_, builder, draft_shape()));
   [[maybe_unused]] gpu::Buffer* made = nullptr;
@@ -62,7 +62,7 @@ Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
   co_return Result<void>();
 }
 
-// A ring has place for a chunk's rows behind a window, and recurrent states are kept behind so many rows.
+// A ring has place for a window and a chunk's rows, and recurrent states are kept after so many rows.
 DraftShape PlanRunner::draft_shape() const {
   const uint32_t kept = state_bytes(config_) == 0 ? kernels::kMostDraftRows : kept_rows(config_);
   return {.ctx_len = options_.ctx_len,

@@ -31,7 +31,7 @@ struct Piece {
 struct DecodeSteps {
   uint32_t steps = 1, submits = 1;
   uint32_t rows = 1;  // of each step: a token and its drafts. 1, or one of draft_rows()
-  // Of one step whose settings ask for masks: the host's drafts, at most rows - 1, and the mask of each row with one.
+  // The host's drafts of one step, at most rows - 1, and if the settings ask for masks the mask of each row.
   std::span<const uint32_t> given = {};
   std::span<const std::vector<uint32_t>> masks = {};
 };

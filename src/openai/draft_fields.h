@@ -1,4 +1,4 @@
-// The fields of a body that make an answer faster and leave it as it is: OpenAI's "prediction", and our own "draft" and
+// The fields of a body that make an answer faster, and no other: OpenAI's "prediction", and our own "draft" and
 // "draft_rows" (GenerateOptions).
 #pragma once
 

@@ -73,7 +73,8 @@ TEST(Usage, RatesAreOfTheTimesTheyStandBeside) {
 }
 
 TEST(ServedRequest, PredictionsAreTextsOrLists) {
-  const auto text = chat(R"("prediction": {"type": "content", "content": "one two"}, "draft": "lookup", "draft_rows": 4)");
+  const auto text =
+      chat(R"("prediction": {"type": "content", "content": "one two"}, "draft": "lookup", "draft_rows": 4)");
   ASSERT_TRUE(text) << text.error().message();
   EXPECT_EQ(text->options.prediction, "one two");
   EXPECT_EQ(text->options.draft, "lookup");

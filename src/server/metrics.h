@@ -33,7 +33,7 @@ class Metrics {
   };
   struct OfModel {
     uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0, preemptions = 0;
-    std::map<std::string, uint64_t> finished;  // by reason
+    std::map<std::string, uint64_t> finished;           // by reason
     std::map<std::string, uint64_t> drafted, accepted;  // tokens, by drafter
     Histogram ttft, between_tokens, whole, queued;
   };

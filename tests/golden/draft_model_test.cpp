@@ -1,5 +1,5 @@
-// A draft model beside a model of the same vocabulary: the answer is the model's own, and as many drafts are right as the
-// references count.
+// A draft model beside a model of the same vocabulary: the answer is the model's own, and a good part of the drafts is
+// right.
 #include "engine/draft_model.h"
 
 #include <gtest/gtest.h>

@@ -48,8 +48,13 @@ $ doppler run $FLAGS --temp 0 -n 24 --ctx 256 --raw --draft-model "$ROOT/models/
 $ cmp alone drafted
 $ grep -c 'tokens drafted, .* of them right (100 %)' line
 1
+$ doppler synth llama-tiny:q8_0 -o other.gguf > log
+$ doppler run $FLAGS --ctx 256 -q --draft-model other.gguf hello
+~doppler: .*The draft model has another vocabulary: token \d+ is .+ in the model and .+ in the draft model\.
+  While loading the draft model.
+exit 1
 $ doppler run $FLAGS --ctx 256 -q --draft model hello
-~doppler: .*no draft model was loaded \(--draft-model\).*
+~doppler: .*no draft model is given \(--draft-model\).*
 exit 1
 $ doppler run $FLAGS --ctx 256 -q --draft words hello 2>&1 | head -1
 ~doppler: .*Drafter "words" is not known; allowed are auto, off, lookup, next and model\.

@@ -1,9 +1,9 @@
-// How many rows the next decode steps of a request have: 1, or a token and drafts (model/drafter.h). A step with drafts
+// Chooses the rows of the next decode steps of a request: 1, or a token and drafts (model/drafter.h). A step with drafts
 // takes longer, and what it gives depends on the text. The text is the same either way.
 //
 // Two things decide. The share of right drafts, an average that forgets, says how many tokens a step of n rows gives;
-// StepCosts says what it takes. And an account, in plain steps, bounds the loss: each token adds a hundredth of one, each
-// right draft one; steps with drafts take off what they cost beyond plain ones, before they are queued. So a drafter that
+// StepCosts says what it takes. An account in plain steps bounds the loss. Each token adds a hundredth of a step, each
+// right draft a step. Steps with drafts take off their cost beyond plain ones before they are queued. So a drafter that
 // is always wrong costs a hundredth of the time and what the account begins with.
 #pragma once
 
@@ -19,21 +19,21 @@ namespace doppler::engine {
 enum class DraftUse : uint8_t {
   kNever,
   kWhereFaster,
-  kAlways,  // as many rows as were asked for
+  kAlways,  // with a fixed number of rows
 };
 
 struct DraftSteps {
   uint32_t rows = 1, steps = 1;
 };
 
-// What a ticket brought.
+// The result of a ticket.
 struct DraftOutcome {
   uint32_t rows = 1, steps = 1;
   uint32_t tokens = 0;
   uint32_t accepted = 0, failed = 0;  // right drafts; steps in which a draft was wrong, or there was none
 };
 
-// Of the entries of a ticket whose steps have `rows`.
+// The outcome of a ticket with these entries, whose steps have `rows`.
 DraftOutcome outcome_of(uint32_t rows, std::span<const uint32_t> entries);
 
 class DraftPolicy {
@@ -48,7 +48,7 @@ class DraftPolicy {
   bool wants(bool finds) const;
   // The same as choose(), of a ticket that is not queued.
   DraftSteps next(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps, bool finds) const;
-  // Of the next ticket, which is queued, instead of so many plain steps. `rows`: those that plans are there for, besides 1.
+  // The steps of the next ticket, which is queued, instead of so many plain ones. `rows`: the numbers that have plans.
   DraftSteps choose(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps, bool finds);
   // Tickets come back in the order in which they were queued.
   void note(const DraftOutcome& outcome, const StepCosts& costs);

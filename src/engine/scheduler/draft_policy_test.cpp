@@ -1,4 +1,4 @@
-// How many rows the next steps have, over scripted outcomes: no GPU. Whole answers: engine/drafts_test.cpp.
+// The rows of the next steps, over scripted outcomes: no GPU. Whole answers: engine/drafts_test.cpp.
 #include "engine/scheduler/draft_policy.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Decode steps that draft: whether the drafter has something to say, how many rows the next steps have, and what tickets
-// say of that when they come back. Read next: draft_policy.h.
+// Decode steps that draft: who has drafts, the rows of the next steps, and what the tickets brought. Read next:
+// draft_policy.h.
 #include <algorithm>
 #include <utility>
 
@@ -33,7 +33,7 @@ StepCosts& Scheduler::costs_of(const Sequence& sequence) {
   return is_given ? given_costs_ : costs_;
 }
 
-// A draft model goes on from the text as it is: nothing may be in flight when it is asked.
+// A draft model goes on from the whole text, so it is asked when all tickets have come back.
 bool Scheduler::waits_for_drafts(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
   if (settings.drafter != model::Drafter::kModel || !config_.drafter || running_.size() != 1) return false;
@@ -77,7 +77,7 @@ Result<void> Scheduler::choose_drafts(Sequence& sequence, model::DecodeSteps& st
   return {};
 }
 
-// Those that the guide allows, one behind the other. Each row gets the mask that it would have without drafts.
+// The drafts that the guide allows, one after the other. Each row gets the mask that it would have without drafts.
 Result<std::vector<uint32_t>> Scheduler::allowed_drafts(Sequence& sequence,
                                                         std::span<const uint32_t> drafts) {
   std::vector<uint32_t> out;

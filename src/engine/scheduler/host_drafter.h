@@ -14,7 +14,7 @@ namespace doppler::engine {
 class HostDrafter {
  public:
   virtual ~HostDrafter() = default;
-  // At most `most` tokens behind the text; fewer, or none, where there is no place for more. `text` must stay until the
+  // At most `most` tokens after the text, fewer if there is no place for more. `text` must stay until the
   // task is done. Errors are the device's.
   virtual Task<Result<std::vector<uint32_t>>> propose(std::span<const uint32_t> text, uint32_t most) = 0;
 };

@@ -55,7 +55,7 @@ struct Sequence {
   Clock::time_point piece_done_at;
   DraftPolicy drafts;
   TextIndex index;                           // of its tokens, where the drafter is lookup
-  std::vector<uint32_t> proposed;            // by a draft model, behind its tokens
+  std::vector<uint32_t> proposed;            // by a draft model, after its tokens
   std::vector<uint32_t> given;               // the drafts of its next step, if the host gives them,
   std::vector<std::vector<uint32_t>> masks;  // and if it is guided what each row may choose
   size_t indexed = 0;                        // tokens

@@ -9,7 +9,7 @@ namespace {
 
 // Old steps count less: depth and load change. Half, each time that so many were measured.
 constexpr double kRemembered = 256;
-// Of a step on a GPU that nobody has measured yet: what a second row costs, and each further one.
+// A guess for a GPU before the first measurement: the costs of a second row and of each further one.
 constexpr double kSecondRow = 0.22, kFurtherRow = 0.07;
 
 }  // namespace
@@ -32,7 +32,7 @@ double StepCosts::of(uint32_t rows) const {
   for (uint32_t n = 2; one > 0 && n < measured_.size(); ++n) {
     const double known = measured_[n].value() / one;
     if (known == 0) continue;
-    // Of fewer rows: as much for each further one.
+    // Fewer rows were measured: each further one costs as much as those did.
     if (n <= rows) cost = 1 + (known - 1) * (n == rows ? 1 : (rows - 1.0) / (n - 1.0));
   }
   return std::clamp<double>(cost, 1, rows);

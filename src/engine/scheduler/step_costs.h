@@ -1,4 +1,4 @@
-// What decode steps of so many rows take on this device, measured by the tickets of all requests. Drafts are worth their
+// The costs of decode steps by their rows on this device, measured by the tickets of all requests. Drafts are worth their
 // rows only where a step of more rows costs little more.
 #pragma once
 
@@ -14,7 +14,7 @@ class StepCosts {
  public:
   // A ticket of so many steps of `rows` came back, so long after the one before it.
   void note(uint32_t rows, uint32_t steps, double seconds);
-  // Of a step of `rows`, in steps of one row: 1 to `rows`. A guess where none was measured.
+  // The cost of a step of `rows`, in steps of one row: 1 to `rows`. A guess where none was measured.
   double of(uint32_t rows) const;
   // The same, but the most that it may be where none was measured.
   double most(uint32_t rows) const;

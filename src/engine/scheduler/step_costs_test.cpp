@@ -1,4 +1,4 @@
-// What steps of so many rows are taken to cost.
+// The costs that steps are taken to have.
 #include "engine/scheduler/step_costs.h"
 
 #include <gtest/gtest.h>

@@ -90,7 +90,7 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
   take(sequence, token);
 }
 
-// What a guided sequence may choose next, behind the last token that is known.
+// Finds the tokens that a guided sequence may choose after the last one that is known.
 void Scheduler::guide(Sequence& sequence) {
   if (!sequence.guided() || sequence.stream->ended()) return;
   if (auto appended = append_forced(sequence); !appended) return end(sequence, std::move(appended).error());

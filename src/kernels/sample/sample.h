@@ -124,9 +124,9 @@ struct Sample {
   TensorView mask;
   uint32_t vocab_size = 0;
   // Plans of one sequence: rows that choose a token each, whatever StepState::rows is. Row i draws as the i-th choice from
-  // here on would: with the counter's generated + i. With more than 1, params, bias, counts, more, breakers and mask are
-  // [m]: a row looks back on what its own entries say (step/draft_past.h). Log-probabilities of row i go to ring_index +
-  // i. Not with `best` and not with tables.
+  // here on would: with the counter's generated + i. With more than 1, params, bias, counts, more, breakers and mask have
+  // m entries, since each row has its own past (step/draft_past.h). Log-probabilities of row i go to ring_index + i. Not
+  // with `best` and not with tables.
   uint32_t rows = 1;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

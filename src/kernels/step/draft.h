@@ -1,12 +1,12 @@
-// Steps of one sequence that evaluate drafts: row 0 is the last choice, each row behind it a guess of the next token.
+// Steps of one sequence that evaluate drafts: row 0 is the last choice, each further row a guess of the next token.
 // Begin and end of such a step are on the GPU, so that drafting steps are replayed without the host. What guesses the
 // tokens is a drafter: the model's own next-token layer (here), or a search in the text (lookup.h). Read next: step.h,
 // whose rules hold for each choice that counts, and draft_text.h (the buffer `text`).
 //
-// A drafting step of n rows: a drafter's begin; the layers over rows text.rows[i] at pos + i; a choice for each row
-// (Sample::rows); with the next-token layer that layer over the same rows and the choices, which are the tokens behind
-// them, and a choice for each again; draft_end. In a chunk of the prompt next_tokens makes what that layer takes beside
-// the rows.
+// A drafting step of n rows begins with a drafter's dispatches. The layers follow, over rows text.rows[i] at pos + i, and
+// a choice for each row (Sample::rows). A next-token layer then takes the same rows and the choices, which are the next
+// tokens, and has a choice for each again. draft_end is last. In a chunk of the prompt next_tokens makes the layer's
+// other input.
 #pragma once
 
 #include "kernels/context.h"
@@ -23,8 +23,8 @@ struct DraftBegin {
 };
 Result<void> record(Context& ctx, const DraftBegin& op);
 
-// The begin with drafts of the host, which has written text.rows and text.given: StepState.rows becomes 1 + given, at most
-// `rows` and ctx_len - pos; 1 where the generation has stopped.
+// The begin with drafts of the host, which has written text.rows and text.given. StepState.rows becomes 1 + given, at
+// most `rows` and ctx_len - pos; 1 if the generation has stopped.
 struct GivenDrafts {
   TensorView text;
   uint32_t rows = 2;
@@ -44,7 +44,7 @@ struct DraftEnd {
   TensorView choices;  // u32 [rows]: the token that each row chose; past StepState.rows they mean nothing
   TensorView text;     // draft_text.h
   TensorView
-      next;  // u32 [rows]: what the next-token layer drafts behind each choice; invalid: another drafter drafts
+      next;  // u32 [rows]: what the next-token layer drafts after each choice; invalid: another drafter drafts
   TensorView
       token;  // u32 [1]: the last choice that counts, with which the next step begins, drafting or plain
   TensorView ring;    // u32 [kTokenRing]

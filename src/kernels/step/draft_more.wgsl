@@ -1,4 +1,4 @@
-// What the samplers of each row of a drafting step look back on. One workgroup a row. Contract: draft_past.h.
+// The past that the samplers of each row of a drafting step see. One workgroup a row. Contract: draft_past.h.
 // Consts: WORKGROUP, WORDS (of a MoreState), HISTORY.
 //!import common/step_state
 //!import step/draft_text

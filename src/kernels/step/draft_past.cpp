@@ -1,4 +1,4 @@
-// Checks and records what the rows of a drafting step look back on.
+// Checks and records the past of the rows of a drafting step.
 #include "kernels/step/draft_past.h"
 
 #include "kernels/step/draft_counts.wgsl.h"

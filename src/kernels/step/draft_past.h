@@ -1,6 +1,6 @@
-// What the rows of a drafting step look back on, where the choice of a token depends on the tokens before it: each row
-// sees the text as it would be if its drafts were right, since only then does it count. Read next: draft.h (the step),
-// sample/sample.h and sample/more.h (who reads it).
+// The past of each row of a drafting step, for choices that depend on the tokens before them. A row sees the text with the
+// drafts before it, since it only counts if they were right. Read next: draft.h (the step), sample/sample.h and
+// sample/more.h (the readers).
 #pragma once
 
 #include "kernels/context.h"
@@ -9,8 +9,8 @@
 
 namespace doppler::kernels {
 
-// Behind the begin of a drafting step. out[i] = counts as they are once text.rows[1] to [i] stand behind the last choice
-// (point 3 of step.h for each, in order), for i below StepState.rows.
+// After the begin of a drafting step. out[i] = counts with text.rows[1] to [i] added to the text (point 3 of step.h for
+// each, in order), for i below StepState.rows.
 struct DraftCounts {
   TensorView text;    // draft_text.h
   TensorView counts;  // u32 [vocab_size]
@@ -20,7 +20,7 @@ struct DraftCounts {
 };
 Result<void> record(Context& ctx, const DraftCounts& op);
 
-// Likewise: out[i] = more with text.rows[1] to [i] behind its history, mu as it is.
+// The same for MoreState: out[i] = more with text.rows[1] to [i] added to its history, and the same mu.
 struct DraftMore {
   TensorView text;
   TensorView more;  // MoreState
@@ -29,7 +29,7 @@ struct DraftMore {
 };
 Result<void> record(Context& ctx, const DraftMore& op);
 
-// Behind draft_end: more = rows[kept_row], which its choice has moved on.
+// After draft_end: more = rows[kept_row], which its choice has moved on.
 struct KeptMore {
   TensorView rows;  // MoreState [n]
   TensorView more;  // MoreState

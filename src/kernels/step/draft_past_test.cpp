@@ -1,4 +1,4 @@
-// What rows with drafts look back on, against the rules of step.h and more.h, a token at a time.
+// The past of rows with drafts, against the rules of step.h and more.h, a token at a time.
 #include "kernels/step/draft_past.h"
 
 #include <random>

@@ -1,5 +1,5 @@
-// What steps that draft read and write besides the step state, in one buffer: the tokens of the step, and the text that
-// the drafter lookup searches. The same layout in WGSL: draft_text.wgsl. Who reads and writes what: draft.h, lookup.h.
+// The buffer of steps that draft, besides the step state: the tokens of the step, and the text that the drafter lookup
+// searches. The same layout in WGSL: draft_text.wgsl. Who reads and writes what: draft.h, lookup.h.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline constexpr uint32_t kMostDraftRows = 8;  // of a step: a token and its dra
 inline constexpr uint32_t kNoDraft = 0xFFFFFFFCu;
 inline constexpr bool is_left_out(uint32_t entry) { return entry == kRejected || entry == kNoDraft; }
 
-// Words of the buffer. The host writes kTextBase, kTextWritten and tokens, and where it drafts kTextGiven and rows; all else
+// Words of the buffer. The host writes kTextBase, kTextWritten and tokens, and if it drafts kTextGiven and rows. All else
 // is the GPU's.
 inline constexpr uint32_t kTextBase =
     0;  // tokens before the text that are searched too: a prediction of the answer
@@ -24,7 +24,7 @@ inline constexpr uint32_t kTextGiven = 4;    // drafts that the host has written
 inline constexpr uint32_t kTextRows = 64;    // the step's tokens: the last choice, then its drafts
 inline constexpr uint32_t kTextTokens =
     128;  // from here on: `base` tokens, then the text, position by position
-// Words of a text of so many tokens and a place behind it.
+// Words of a text of so many tokens and one more place.
 inline constexpr uint64_t text_words(uint64_t tokens) { return kTextTokens + tokens + 1; }
 
 }  // namespace doppler::kernels

@@ -1,5 +1,5 @@
-// The begin of a drafting step whose drafts the host has written: how many rows it has. One invocation in all. Contract:
-// draft.h. Consts: ROWS.
+// The begin of a drafting step whose drafts the host has written. One invocation in all. Contract: draft.h.
+// Consts: ROWS.
 //!import common/step_state
 //!import step/draft_text
 @group(0) @binding(0) var<storage, read_write> state: StepState;

@@ -1,4 +1,4 @@
-// What the samplers look back on after a drafting step. One workgroup in all. Contract: draft_past.h.
+// The past that the samplers see after a drafting step. One workgroup in all. Contract: draft_past.h.
 // Consts: WORKGROUP, WORDS (of a MoreState).
 //!import common/step_state
 @group(0) @binding(0) var<storage, read> state: StepState;

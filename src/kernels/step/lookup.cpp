@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kMostInvocations = 256;
-constexpr uint32_t kPlacesEach = 16;  // of an invocation in the longest text, before it takes more of them
+constexpr uint32_t kPlacesEach = 16;  // of an invocation, before there are more workgroups
 constexpr uint32_t kMostGroups = 32;
 
 // Words that each invocation compares, in place.
