@@ -31,6 +31,14 @@ namespace doppler {
 // ErrorKind::kCancelled, at once among weights, among kernels when all are compiled.
 using ProgressCallback = std::function<bool(std::string_view stage, uint64_t done, uint64_t total)>;
 
+// A low-rank adapter (LoRA): a PEFT folder or a GGUF file.
+struct AdapterFile {
+  std::string path;
+  float scale = 1;  // besides its own
+  // Empty: all answers have the adapter. Else those that ask for it by this name (GenerateOptions::adapters).
+  std::string name = {};
+};
+
 struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
@@ -57,6 +65,12 @@ struct LoadOptions {
   // false: they do so only if the device has no memory for them.
   bool layer_table_on_host = false;
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
+  // Several without a name are added up. With named ones, or adapter_slots, the model has room for adapters that come
+  // later (Model::load_adapter).
+  std::vector<AdapterFile> adapters;
+  uint32_t adapter_slots =
+      0;  // adapters in GPU memory at a time; 0: as many as `adapters` needs, 8 with named ones
+  uint32_t adapter_rank = 0;  // the most of those that are used together; 0: of `adapters`, or 16
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
@@ -118,8 +132,22 @@ struct Grammar {
       false;  // of a schema: up to 20 blanks may stand between the tokens of JSON, unless its x-guidance says
 };
 
+// An adapter of the model, by the name that it was loaded with.
+struct AdapterUse {
+  std::string name;
+  float scale = 1;  // besides its own
+};
+// An adapter as Model::adapters() lists it.
+struct AdapterInfo {
+  std::string name, path;
+  uint32_t rank = 0;
+  float scale = 1;  // of AdapterFile
+};
+
 struct GenerateOptions {
   SamplingOptions sampling;
+  // Adapters of this answer, added up; an empty list: none. No list: those that the model was loaded with.
+  std::optional<std::vector<AdapterUse>> adapters = {};
   uint32_t max_tokens = 0;        // 0: until the model stops or the context is full
   std::vector<std::string> stop;  // these end the generation and are not part of the text
   bool ignore_eos = false;
@@ -306,9 +334,14 @@ class Model {
   // Error: a model that writes text.
   Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
-  // How well a text answers a query, 0 to 1, of a model that scores pairs; `tokens`, unless null, gets how many were
-  // evaluated. Error: another model.
-  Result<float> rerank(std::string_view query, std::string_view text, uint32_t* tokens = nullptr);
+  // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
+  Result<float> rerank(std::string_view query, std::string_view text);
+  // An adapter that answers may ask for by `name` from now on; one of this name is replaced. Errors: a file that is no
+  // adapter, or of another model; the model was loaded without room for it (LoadOptions::adapter_slots). From any thread.
+  Result<void> load_adapter(const std::string& name, const std::string& path);
+  // Answers under way keep it. Error: there is none of this name.
+  Result<void> unload_adapter(const std::string& name);
+  std::vector<AdapterInfo> adapters() const;  // in the order of their names
   // All calls give the same scheduler, whose turns a thread runs from now on. Error: the model writes no text.
   Result<Scheduler> scheduler();
 

@@ -72,6 +72,19 @@ DOPPLER_API void doppler_error_free(doppler_error* error);
 /* stage: "weights" (done and total in bytes) or "kernels" (pipelines). Return false to stop loading. */
 typedef bool (*doppler_on_progress)(void* data, const char* stage, uint64_t done, uint64_t total);
 
+/* A low-rank adapter (LoRA): a PEFT folder or a GGUF file. */
+typedef struct doppler_adapter {
+  const char* path;
+  const char* name; /* NULL or "": all answers have it; else those that ask for it by this name */
+  float scale;      /* besides its own: 1 is as it was trained */
+} doppler_adapter;
+
+/* An adapter of the model, by the name that it was loaded with. */
+typedef struct doppler_adapter_use {
+  const char* name;
+  float scale; /* besides its own */
+} doppler_adapter_use;
+
 /* The members of doppler::LoadOptions; texts that are NULL leave the default. */
 typedef struct doppler_load_options {
   size_t size;
@@ -101,10 +114,11 @@ typedef struct doppler_load_options {
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
-  const char*
-      draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer),
-                        "model" (draft_model) */
-  const char* draft_model; /* the path of a small model of the same vocabulary, which guesses; NULL: none */
+  const char* draft; /* the model's next-token layer guesses tokens: "auto" (the default), "on" or "off" */
+  const doppler_adapter* adapters; /* several without a name are added up */
+  size_t adapter_count;
+  uint32_t adapter_slots; /* in GPU memory at a time; 0: as many as `adapters` needs, 8 with named ones */
+  uint32_t adapter_rank;  /* the most of those that are used together; 0: of `adapters`, or 16 */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */
@@ -114,6 +128,12 @@ DOPPLER_API void doppler_load_options_init(doppler_load_options* options, size_t
 DOPPLER_CAN_FAIL doppler_error* doppler_model_load(const char* path, const doppler_load_options* options,
                                                    doppler_model** model);
 DOPPLER_API void doppler_model_free(doppler_model* model);
+
+/* An adapter that answers may ask for by `name` from now on; one of this name is replaced. The model must have room for it
+ * (adapter_slots). Answers under way keep what doppler_model_unload_adapter takes away. */
+DOPPLER_CAN_FAIL doppler_error* doppler_model_load_adapter(doppler_model* model, const char* name,
+                                                           const char* path);
+DOPPLER_CAN_FAIL doppler_error* doppler_model_unload_adapter(doppler_model* model, const char* name);
 
 typedef struct doppler_model_info {
   size_t size;
@@ -206,10 +226,9 @@ typedef struct doppler_generate_options {
   size_t dry_breaker_count;
   doppler_grammar_kind grammar_kind; /* what the answer must be; default none */
   const char* grammar;               /* its text */
-  const char* draft;                 /* as of doppler_load_options; NULL: as the model was loaded */
-  const char* prediction;            /* a text that the answer may repeat, for the draft "lookup" */
-  uint64_t
-      draft_rows; /* tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay */
+  const doppler_adapter_use*
+      adapters;           /* of this answer, added up; NULL: those that the model was loaded with */
+  uint64_t adapter_count; /* 0 with adapters that are not NULL: none */
 } doppler_generate_options;
 
 /* size: sizeof(doppler_generate_options). */

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/statistics.h"
+#include "engine/adapter_registry_native.h"
 #include "engine/scheduler/sequence.h"
 #include "engine/scheduler_driver_native.h"
 
@@ -20,9 +21,27 @@ struct Reading {
   std::optional<Error> error;
 };
 
+using Mix = std::shared_ptr<const model::AdapterMix>;
+
+// The adapters of each stream: in turn those that have names; none: those that the model was loaded with.
+Result<std::vector<Mix>> mixes_of(const Model& model, const Model::Impl& impl, size_t streams) {
+  const std::vector<AdapterInfo> named = model.adapters();
+  std::vector<Mix> out;
+  for (size_t stream = 0; stream < streams && !named.empty(); ++stream) {
+    const AdapterUse use{.name = named[stream % named.size()].name};
+    DP_TRY(Mix mix, impl.adapters->mix_of({&use, 1}));
+    out.push_back(std::move(mix));
+  }
+  return out;
+}
+
 Result<std::shared_ptr<StreamLine>> begin(engine::SchedulerDriver& driver, std::vector<uint32_t> prompt,
-                                          uint32_t generate) {
+                                          uint32_t generate, const Mix& mix) {
   engine::Request request{.tokens = std::move(prompt), .settings = {}};
+  if (mix) {
+    request.first_adapters = false;
+    request.settings.adapters = mix;
+  }
   request.settings.greedy = true;
   request.settings.ignore_stop = true;
   request.settings.max_tokens = generate;
@@ -45,11 +64,12 @@ Reading read(StreamLine& line, Clock::time_point start) {
 // All prompts at once, a reader's thread each, to the end.
 Result<std::vector<std::vector<Arrival>>> run(engine::SchedulerDriver& driver,
                                               const std::vector<std::vector<uint32_t>>& prompts,
-                                              uint32_t generate) {
+                                              const std::vector<Mix>& mixes, uint32_t generate) {
   const auto start = Clock::now();
   std::vector<std::shared_ptr<StreamLine>> lines;
-  for (const std::vector<uint32_t>& prompt : prompts) {
-    DP_TRY(std::shared_ptr<StreamLine> line, begin(driver, prompt, generate));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    DP_TRY(std::shared_ptr<StreamLine> line,
+           begin(driver, prompts[i], generate, mixes.empty() ? nullptr : mixes[i]));
     lines.push_back(std::move(line));
   }
   std::vector<Reading> readings(lines.size());
@@ -121,13 +141,14 @@ Result<StreamFigures> time_streams(Model& model, const Test& test) {
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
     prompts.push_back(make_prompt(test.depth, impl.info.vocab_size, stream));
   }
-  // Streams that were evaluated one after the other would decode at unequal depths. So all are evaluated first, and
-  // then all begin at once, from one more token each.
-  if (test.depth != 0) DP_CHECK(run(*impl.driver, prompts, 1));
+  DP_TRY(const std::vector<Mix> mixes, mixes_of(model, impl, test.streams));
+  // Streams that were evaluated one behind the other would decode at unequal depths: first all are evaluated, and then all
+  // begin at once, from one more token each.
+  if (test.depth != 0) DP_CHECK(run(*impl.driver, prompts, mixes, 1));
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
     prompts[stream].push_back(make_prompt(1, impl.info.vocab_size, stream + 1000)[0]);
   }
-  DP_TRY(const auto arrivals, run(*impl.driver, prompts, test.generate));
+  DP_TRY(const auto arrivals, run(*impl.driver, prompts, mixes, test.generate));
   if (const auto figures = stream_figures(arrivals)) return *figures;
   return fail(
       ErrorKind::kInvalidInput,

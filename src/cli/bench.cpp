@@ -24,6 +24,7 @@ struct BenchFlags {
 };
 
 void add_flags(Args& args, BenchFlags& flags) {
+  flags.model.takes_names = true;
   const auto lengths = [&args](const char* name, char letter, const char* help, std::vector<uint32_t>* out) {
     args.custom(name, letter, "N[,N]", help, [letter, out](std::string_view value) -> Result<void> {
       DP_TRY(*out, bench::parse_lengths(std::string("-") + letter, value));

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "cli/adapter_flags.h"
 #include "cli/beside_program.h"
 #include "cli/link.h"
 #include "engine/model_options.h"
@@ -175,6 +176,7 @@ void add_load_flags(Args& args, ModelFlags& flags) {
                 start_tracing();
                 return {};
               });
+  add_adapter_flags(args, flags.load);
   add_preset_flag(args, flags.preset);
   add_log_flag(args);
 }
@@ -242,6 +244,13 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const s
 }
 
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
+  for (const AdapterFile& adapter : flags.load.adapters) {
+    if (adapter.name.empty() || flags.takes_names) continue;
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --lora was given the name \"%s\"; only doppler serve and bench --streams have "
+                "requests that ask for adapters by name.",
+                printable(adapter.name).c_str());
+  }
   ProgressLine line;
   const auto progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
     line.show(stage, done, total);

@@ -22,6 +22,7 @@ struct ModelFlags {
   std::string template_file;
   bool no_tuning = false;
   bool no_verify = false;
+  bool takes_names = false;  // --lora NAME=FILE: something asks for adapters by name
   LoadOptions load;
   PresetUse preset;
 };

@@ -4,8 +4,10 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "cli/adapter_flags.h"
 #include "cli/common.h"
 #include "cli/dry_run.h"
+#include "cli/inspect_adapter.h"
 #include "cli/inspection.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -257,8 +259,9 @@ uint64_t parameters_of(const formats::TensorInfo& tensor) {
 int inspect_verb(std::span<const std::string> arguments) {
   InspectFlags flags;
   Args args("doppler inspect [flags] [FILE]",
-            "Shows the contents and the needs of a model (GGUF file or Hugging Face folder; default: the "
-            "shipped model).");
+            "What is in a model (GGUF file or Hugging Face folder; default: the shipped model) and what it "
+            "needs; or in "
+            "an adapter, whose fit to a model named after it is checked.");
   args.words("FILE", &flags.words);
   args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)",
             &flags.synthetic);
@@ -275,6 +278,13 @@ int inspect_verb(std::span<const std::string> arguments) {
   if (flags.architectures) {
     print_architectures(flags.json);
     return 0;
+  }
+  const Result<bool> is_adapter = names_adapter(flags.words);
+  if (!is_adapter) return exit_failed(is_adapter.error());
+  if (*is_adapter && flags.words.size() <= 2) {
+    const auto printed =
+        print_adapter(flags.words[0], flags.words.size() == 2 ? flags.words[1] : "", flags.json);
+    return printed ? 0 : exit_failed(printed.error());
   }
   if (flags.words.size() > 1) {
     return exit_usage(

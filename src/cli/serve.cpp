@@ -53,6 +53,8 @@ void add_flags(Args& args, ServeFlags& flags) {
              "models loaded at a time; the one unused for longest leaves (default: all)",
              &o.service.most_loaded);
   args.texts("pin", 0, "NAME", "a model that stays loaded; may be repeated", &flags.pinned);
+  args.flag("lora-updates", 0, "clients may load adapters from this machine's files and unload them",
+            &o.service.adapters_may_change);
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
   args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
             &flags.model.template_file);
@@ -149,6 +151,10 @@ Result<void> check(ServeFlags& flags) {
   if (o.gate.origin.find_first_of("\r\n") != std::string::npos) {
     return fail(ErrorKind::kInvalidInput, "Flag --origin takes one line.");
   }
+  if (o.service.adapters_may_change && flags.model.load.adapter_slots == 0) {
+    constexpr uint32_t kUsualSlots = 8;
+    flags.model.load.adapter_slots = kUsualSlots;
+  }
   DP_CHECK(check_options(o.service.defaults));
   DP_CHECK(read_keys(flags));
   DP_CHECK(flags.sharing.set_address(flags.share_at));
@@ -160,7 +166,14 @@ Result<void> check(ServeFlags& flags) {
   return {};
 }
 
-// "NAME=MODEL" or only MODEL, whose name is then that of its file or folder.
+std::vector<AdapterFile> named_adapters(const LoadOptions& load) {
+  std::vector<AdapterFile> out;
+  std::ranges::copy_if(load.adapters, std::back_inserter(out),
+                       [](const AdapterFile& file) { return !file.name.empty(); });
+  return out;
+}
+
+// "NAME=MODEL" or MODEL alone, which then has the name of its file or folder.
 Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   std::vector<std::string> given = flags.models;
   if (given.empty()) given.emplace_back();
@@ -172,6 +185,7 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
     std::error_code error;
     const size_t equals = std::filesystem::exists(text, error) ? std::string::npos : text.find('=');
     ModelFlags model = flags.model;
+    if (!out.empty()) model.load.adapters.clear();  // they are of one model
     model.model = equals == std::string::npos ? text : text.substr(equals + 1);
     if (equals != std::string::npos && model.model.empty())
       return fail(ErrorKind::kInvalidInput,
@@ -195,11 +209,8 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
         {.name = name,
          .path = path,
          .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
-         .facts = [model, name] { return model_facts(model, name); },
          .is_pinned = false,
-         .unknown_tools = flags.template_tools ? server::UnknownTools::kRefused : server::UnknownTools::kTold,
-         .warms_up = !flags.no_warm_up,
-         .places = flags.model.load.sequences});
+         .adapters = named_adapters(model.load)});
   }
   for (const std::string& name : flags.pinned) {
     bool found = false;

@@ -7,9 +7,12 @@
 #include "cli/common.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "formats/adapters/write_adapter.h"
+#include "formats/file_sink_native.h"
 #include "formats/quant/mix.h"
 #include "formats/synth/shapes.h"
 #include "formats/synth/synth_native.h"
+#include "formats/synth/synthetic_adapter.h"
 
 namespace doppler::cli {
 namespace {
@@ -63,11 +66,27 @@ Result<double> write_timed(const formats::SyntheticModel& model, const std::stri
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+Result<void> write_adapter(std::unique_ptr<formats::SyntheticModel> model, uint32_t rank,
+                           const std::string& path) {
+  DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint,
+         run_now(formats::open_checkpoint(formats::synthetic_file_set(std::move(model)))));
+  DP_TRY(const formats::ModelConfig config, formats::read_config(*checkpoint));
+  const formats::Adapter adapter = formats::synthetic_adapter(config, rank);
+  DP_TRY(const std::unique_ptr<formats::FileSink> sink, formats::FileSink::create(path));
+  DP_CHECK(formats::write_gguf_adapter(adapter, config, *sink));
+  DP_CHECK(sink->commit());
+  std::printf("%s: synthetic adapter of rank %u for %s, %zu matrices, %llu numbers\n", path.c_str(), rank,
+              config.name.c_str(), adapter.tensors.size(),
+              static_cast<unsigned long long>(adapter.numbers()));
+  return {};
+}
+
 }  // namespace
 
 int synth_verb(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   std::string out;
+  uint32_t adapter_rank = 0;
   bool list = false, json = false, replace = false;
   Args args("doppler synth SHAPE[:QUANT] -o FILE.gguf",
             "Writes a synthetic model: the shape of a published one, or of any config.json, with random "
@@ -75,6 +94,9 @@ int synth_verb(std::span<const std::string> arguments) {
             "speed only.");
   args.words("SHAPE[:QUANT]", &words);
   args.text("out", 'o', "FILE", "the GGUF file to write", &out);
+  args.count("adapter", 0, "RANK",
+             "an adapter (LoRA) of that rank for the model, of all matrices in its layers, instead of it",
+             &adapter_rank, {.least = 1, .most = formats::kMostAdapterRank});
   args.flag("replace", 0, "put the result in the place of a FILE that exists", &replace);
   args.flag("list", 'l', "list the shapes and quantisations", &list);
   args.flag("json", 0, "print one JSON object", &json);
@@ -93,6 +115,10 @@ int synth_verb(std::span<const std::string> arguments) {
   }
   auto model = formats::SyntheticModel::make(words[0]);
   if (!model) return exit_usage(model.error());
+  if (adapter_rank != 0) {
+    const auto written = write_adapter(std::move(*model), adapter_rank, out);
+    return written ? 0 : exit_failed(written.error());
+  }
   auto seconds = write_timed(**model, out);
   if (!seconds) return exit_failed(seconds.error());
   const double gigabytes = static_cast<double>((*model)->size()) / 1e9;

@@ -15,8 +15,10 @@
 namespace doppler {
 
 namespace engine {
+class AdapterRegistry;
 class ModelGuides;
 class SchedulerDriver;
+struct Request;
 }  // namespace engine
 
 struct Model::Impl {
@@ -24,6 +26,7 @@ struct Model::Impl {
   std::unique_ptr<engine::LoadedModel> loaded;
   ModelInfo info;
   std::shared_ptr<engine::ModelGuides> guides;
+  std::shared_ptr<engine::AdapterRegistry> adapters;  // by name; loading again leaves them
   // From a path: opens device and files again, where the device was lost. Not once a thread runs the scheduler.
   std::function<Result<void>(Impl&)> reload;
   uint32_t reloads = 0;
@@ -36,6 +39,8 @@ struct Model::Impl {
   // For good: a lost device stays in error, any other error is told once.
   bool is_device_lost() const { return device && !device->status() && !device->status(); }
   Result<const tokenizer::Tokenizer*> tokenizer() const;
+  // Which adapters a request of these options has.
+  Result<void> choose_adapters(const GenerateOptions& options, engine::Request& request) const;
   // Error: an id is negative.
   static Result<std::vector<uint32_t>> checked_ids(std::span<const int32_t> ids);
   static Model wrap(std::shared_ptr<Impl> impl) { return Model(std::move(impl)); }

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "doppler/doppler.h"
+#include "engine/adapter_registry_native.h"
 #include "engine/api_impl.h"
 #include "engine/draft_model.h"
 #include "engine/guide_native.h"
@@ -22,20 +23,13 @@ namespace doppler {
 
 namespace {
 
-// The draft model, on the same device.
-Result<void> load_draft(Model::Impl& impl, const LoadOptions& options) {
-  LoadOptions asked = options;
-  asked.draft = "off";
-  asked.sequences = 1;
-  DP_TRY(model::RunnerOptions runner, engine::runner_options(asked));
-  runner.ctx_len = impl.loaded->runner->ctx_len();
-  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(options.draft_model));
-  DP_TRY(
-      std::unique_ptr<engine::LoadedModel> draft,
-      gpu::run_to_completion(
-          *impl.device, engine::load_model(*impl.device, std::move(files), std::move(runner), {}, {},
-                                           {.verify = options.verify, .stamp_folder = options.cache_dir})));
-  return engine::add_draft_model(*impl.loaded, std::move(draft));
+Result<engine::AdapterSources> adapter_sources(const LoadOptions& options) {
+  engine::AdapterSources out{.files = {}, .slots = options.adapter_slots, .rank = options.adapter_rank};
+  for (const AdapterFile& file : options.adapters) {
+    DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(file.path));
+    out.files.push_back({.files = std::move(files), .name = file.name, .scale = file.scale});
+  }
+  return out;
 }
 
 // Opens the device and loads the files on it.
@@ -60,12 +54,15 @@ Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> file
       return options.progress(stage, done, total);
     };
   }
-  DP_TRY(impl.loaded, gpu::run_to_completion(
-                          *impl.device,
-                          engine::load_model(*impl.device, std::move(files), std::move(runner),
-                                             options.chat_template, std::move(progress),
-                                             {.verify = options.verify, .stamp_folder = options.cache_dir})));
-  if (!options.draft_model.empty()) DP_CHECK_WHILE(load_draft(impl, options), "loading the draft model");
+  DP_TRY(engine::AdapterSources adapters, adapter_sources(options));
+  DP_TRY(impl.loaded,
+         gpu::run_to_completion(
+             *impl.device, engine::load_model(*impl.device, std::move(files), std::move(runner),
+                                              options.chat_template, std::move(progress),
+                                              {.verify = options.verify, .stamp_folder = options.cache_dir},
+                                              std::move(adapters))));
+  if (!impl.adapters) impl.adapters = std::make_shared<engine::AdapterRegistry>();
+  for (engine::NamedAdapter& named : impl.loaded->named_adapters) impl.adapters->add(std::move(named));
   impl.info = engine::describe(*impl.loaded, *impl.device);
   model::SequenceRunner* const steps = impl.loaded->runner->runner();
   if (!steps) return {};
@@ -130,6 +127,29 @@ Result<std::string> Model::apply_chat_template(std::span<const Message> messages
   DP_CHECK(impl_->check_loaded());
   DP_TRY(const Json list, messages_json(messages));
   return engine::apply_chat_template(impl_->loaded->text, list, add_generation_prompt);
+}
+
+Result<void> Model::load_adapter(const std::string& name, const std::string& path) {
+  DP_CHECK(impl_->check_loaded());
+  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(path));
+  auto opening = engine::open_fitted(std::move(files), impl_->loaded->runner->config());
+  opening.start();  // natively it does not wait
+  DP_TRY(std::shared_ptr<const formats::FittedAdapter> adapter, opening.take());
+  const auto mix = std::make_shared<model::AdapterMix>(model::AdapterMix{.parts = {{adapter}}});
+  DP_CHECK(impl_->loaded->runner->adapters().check(mix));
+  impl_->adapters->add({.name = name, .scale = 1, .adapter = std::move(adapter)});
+  return {};
+}
+
+Result<void> Model::unload_adapter(const std::string& name) { return impl_->adapters->remove(name); }
+
+std::vector<AdapterInfo> Model::adapters() const { return impl_->adapters->list(); }
+
+Result<void> Model::Impl::choose_adapters(const GenerateOptions& options, engine::Request& request) const {
+  if (!options.adapters) return {};
+  request.first_adapters = false;
+  DP_TRY(request.settings.adapters, adapters->mix_of(*options.adapters));
+  return {};
 }
 
 Session Model::new_session() { return Session(std::make_unique<Session::Impl>(impl_)); }

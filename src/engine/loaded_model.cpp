@@ -83,9 +83,12 @@ Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint,
   co_return out;
 }
 
-Task<Result<std::unique_ptr<LoadedModel>>> load_model(
-    gpu::Device& device, std::unique_ptr<formats::FileSet> files, model::RunnerOptions options,
-    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr) {
+Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device,
+                                                      std::unique_ptr<formats::FileSet> files,
+                                                      model::RunnerOptions options,
+                                                      std::string template_override,
+                                                      model::LoadProgress progress, formats::RdrrOptions rdrr,
+                                                      AdapterSources adapters) {
   const auto start = std::chrono::steady_clock::now();
   auto loaded = std::make_unique<LoadedModel>();
   DP_CO_TRY(loaded->checkpoint, co_await formats::open_checkpoint(std::move(files), std::move(rdrr)));
@@ -95,6 +98,8 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
       manifest && manifest->kernel_hints) {
     DP_CO_CHECK(co_await apply_kernel_hints(*manifest->kernel_hints, device.caps(), options.policy));
   }
+  auto opening = open_adapters(std::move(adapters), *loaded->checkpoint, options.adapters);
+  DP_CO_TRY(loaded->named_adapters, co_await std::move(opening));
   DP_CO_TRY(loaded->runner, co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options),
                                                              std::move(progress)));
   loaded->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

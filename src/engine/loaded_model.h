@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/task.h"
-#include "engine/scheduler/host_drafter.h"
+#include "engine/adapters.h"
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
 #include "model/plan_runner.h"
@@ -35,15 +35,14 @@ struct LoadedModel {
   std::unique_ptr<formats::Checkpoint> checkpoint;
   TextModel text;
   std::unique_ptr<model::PlanRunner> runner;
-  // A draft model and what asks it; null: there is none.
-  std::unique_ptr<LoadedModel> draft;
-  std::unique_ptr<HostDrafter> drafter;
+  std::vector<NamedAdapter> named_adapters;
   double load_seconds = 0;
   gpu::Counters after_load;  // objects created later must not be more
 };
 Task<Result<std::unique_ptr<LoadedModel>>> load_model(
     gpu::Device& device, std::unique_ptr<formats::FileSet> files, model::RunnerOptions options,
-    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr = {});
+    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr = {},
+    AdapterSources adapters = {});
 
 // The conversation as the model's template writes it, with the opening of the answer if asked.
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,

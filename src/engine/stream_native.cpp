@@ -47,6 +47,7 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
 Result<void> Stream::Impl::submit(std::shared_ptr<engine::StreamLine> parent) {
   reloads = model->reloads;
   DP_TRY(engine::Request asked, answer.next_request(request));
+  DP_CHECK(model->choose_adapters(answer.options(), asked));
   std::shared_ptr<engine::StreamLine> begun;
   if (reading.on_news) {
     begun = model->driver->submit_later(std::move(asked), std::move(parent), reading.on_news);

@@ -14,6 +14,7 @@
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/repack/repack.h"
+#include "kernels/low_rank/variants.h"
 #include "kernels/moe/variants.h"
 #include "kernels/persistent/layers.h"
 #include "kernels/pointwise/variants.h"
@@ -115,6 +116,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
         .format = static_cast<WeightFormat>(format), .n = kHidden, .k = kHidden, .max_rows = 1};
     add(expert_operation(shape.format), expert_matvec_variants(shape.format), shape);
   }
+  add("low_rank_down", low_rank_down_variants(), LowRankShape{});
+  add("low_rank_up", low_rank_up_variants(), LowRankShape{});
+  add("low_rank_gate", low_rank_gate_variants(), LowRankGate{});
   add("expert_sum", expert_sum_variants(), ExpertSum{});
   add("expert_norm", expert_norm_variants(), ExpertNorm{});
   add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});

@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "kernels/embed/embed_norm.h"
+#include "kernels/low_rank/low_rank.h"
 #include "kernels/moe/expert_linear.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "lowering/bound_weights.h"
@@ -97,6 +98,10 @@ class Lowering {
   Result<const ResolvedLinear*> resolve(uint32_t linear_node);
   // Why the products of a linear node do not all have a prologue; "" if they have.
   Result<std::string> refuse_prologue(uint32_t linear_node, kernels::PrologueKind kind);
+
+  // What adapters may add to a linear or embed node's outputs; null: nothing. adapter_rows: of rows that a value has.
+  const AdapterProduct* adapter(uint32_t node_index) const;
+  kernels::AdapterRows adapter_rows(Value value) const;
 
   void set_logits(const Logits& logits) { logits_ = logits; }
 

@@ -12,6 +12,7 @@ Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t node);
 Result<Outcome> lower_step_tail(Lowering& l, uint32_t node);
 Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t node);
 Result<Outcome> lower_gated_epilogue(Lowering& l, uint32_t node);
+Result<Outcome> lower_gated_adapters(Lowering& l, uint32_t node);
 Result<Outcome> lower_gated_experts(Lowering& l, uint32_t node);
 Result<Outcome> lower_expert_sum_norm(Lowering& l, uint32_t node);
 Result<Outcome> lower_delta_step(Lowering& l, uint32_t node);

@@ -18,6 +18,8 @@ constexpr Rule kRules[] = {
      kLinear, lower_tile_argmax},
     {"gated_epilogue", "linear, gated -> one product with the gate as epilogue", kLinear,
      lower_gated_epilogue},
+    {"gated_adapters", "linear, gated -> the gate applied by what adds the adapters' products", kLinear,
+     lower_gated_adapters},
     {"gated_experts", "expert_linear, gated -> one product with the gate as epilogue",
      at(OpKind::kExpertLinear), lower_gated_experts},
     {"expert_sum_norm", "expert_sum, add, rms_norm -> one dispatch", at(OpKind::kExpertSum),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,7 +12,7 @@
 #include "base/result.h"
 #include "kernels/common/step_state.h"
 #include "kernels/sample/sample.h"
-#include "model/drafter.h"
+#include "model/adapter_mix.h"
 
 namespace doppler::model {
 
@@ -27,10 +28,10 @@ struct GenerationSettings {
   uint32_t max_tokens = 0;  // generated at most, with those chosen before
   std::vector<uint32_t> stop_tokens;  // at most kMaxStopTokens
   bool ignore_stop = false;
-  bool masked = false;                 // each token is chosen by a mask (SequenceRunner::mask)
-  std::vector<uint32_t> dry_breakers;  // tokens; of kernels/sample/more.h
-  Drafter drafter = Drafter::kNone;
-  std::vector<uint32_t> prediction;  // tokens that the answer may have: the drafter lookup searches them too
+  bool masked = false;                         // each token is chosen by a mask (SequenceRunner::mask)
+  std::vector<uint32_t> dry_breakers;          // tokens; of kernels/sample/more.h
+  std::shared_ptr<const AdapterMix> adapters;  // of its rows at positions adapters_from and later; null: none
+  uint32_t adapters_from = 0;
 };
 
 // Tokens back that penalties and DRY look, at most.

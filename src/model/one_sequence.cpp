@@ -48,12 +48,21 @@ Task<Result<void>> OneSequence::prepare_drafts(const GenerationSettings& setting
   return parts_.add_drafts(draft_need_of(settings));
 }
 
+Result<void> OneSequence::check(const GenerationSettings& settings) const {
+  DP_CHECK(parts_.adapters->check(settings.adapters));
+  return check_settings(settings);
+}
+
 bool OneSequence::is_prepared(const GenerationSettings& settings) const {
-  return parts_.choices->has(parts_of(settings));
+  return parts_.choices->has(parts_of(settings)) && parts_.adapters->is_resident(settings.adapters);
 }
 
 Task<Result<void>> OneSequence::prepare(const GenerationSettings& settings) {
-  return parts_.add_choices(parts_of(settings));
+  auto loading = parts_.adapters->load(settings.adapters);
+  DP_CO_CHECK(co_await std::move(loading));
+  if (parts_.choices->has(parts_of(settings))) co_return Result<void>();
+  auto adding = parts_.add_choices(parts_of(settings));
+  co_return co_await std::move(adding);
 }
 
 Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
@@ -65,6 +74,7 @@ Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
   const auto pos = static_cast<uint32_t>(before.size());
   DP_CHECK(parts_.cache->begin(pos));
   DP_CHECK(parts_.states->begin(device_, pos));
+  DP_CHECK(parts_.adapters->begin(0, settings.adapters, settings.adapters_from));
   const bool was_masked = settings_.masked;
   settings_ = settings;
   host_state_ = kernels::StepState{};

@@ -11,6 +11,7 @@
 
 #include "gpu/device.h"
 #include "kernels/common/step_state.h"
+#include "model/adapter_set.h"
 #include "model/choice_plans.h"
 #include "model/draft_plans.h"
 #include "model/host_table.h"
@@ -37,7 +38,7 @@ struct OneSequenceParts {
   KvCache* cache = nullptr;
   RecurrentStates* states = nullptr;
   const ChoicePlans* choices = nullptr;
-  const DraftPlans* drafts = nullptr;
+  AdapterSet* adapters = nullptr;
   TicketWatch* watch = nullptr;
   bool has_next_layer = false;  // plans of prompts have the next-token layer
   uint32_t ctx_len = 0, chunk = 0, vocab_size = 0, tickets = 0;
@@ -70,14 +71,17 @@ class OneSequence final : public SequenceRunner {
   Task<Result<void>> prepare_drafts(const GenerationSettings& settings) override;
   bool goes_on_without_lost() override { return parts_.watch && parts_.watch->goes_on_without_lost(); }
 
-  Result<void> check(const GenerationSettings& settings) const override { return check_settings(settings); }
+  std::shared_ptr<const AdapterMix> first_adapters() const override { return parts_.adapters->first(); }
+  Result<void> check(const GenerationSettings& settings) const override;
   bool is_prepared(const GenerationSettings& settings) const override;
   Task<Result<void>> prepare(const GenerationSettings& settings) override;
-  uint64_t objects_created_later() const override {
-    return parts_.choices->objects_created() + parts_.drafts->objects_created();
+  uint64_t objects_created_later() const override { return parts_.choices->objects_created(); }
+  bool can_prepare(const GenerationSettings& settings) const override {
+    return parts_.adapters->is_resident(settings.adapters) || parts_.adapters->has_free_slot();
   }
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
+  void end(uint32_t) override { parts_.adapters->end(0); }
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
   Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;

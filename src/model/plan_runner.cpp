@@ -31,7 +31,7 @@ Task<Result<void>> PlanRunner::make_one() {
                        .cache = &cache_,
                        .states = &states_,
                        .choices = &choice_plans_,
-                       .drafts = &draft_plans_,
+                       .adapters = &adapters_,
                        .watch = watch_.get(),
                        .has_next_layer = drafts_,
                        .ctx_len = options_.ctx_len,

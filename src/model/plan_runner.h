@@ -21,6 +21,7 @@
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
+#include "model/adapter_set.h"
 #include "model/all_rows.h"
 #include "model/choice_plans.h"
 #include "model/draft_plans.h"
@@ -57,10 +58,9 @@ struct RunnerOptions {
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
-  bool layer_table_on_host = false;  // embeddings of each layer; false: where the device has no room alone
-  Drafting drafting = Drafting::kAuto;
-  float simulated_drafts =
-      -1;  // for measurements: kernels::DraftEnd::simulated. Below 0: drafts are compared
+  AdapterRoom adapters = {};
+  bool layer_table_on_host = false;     // embeddings of each layer; false: where the device has no room alone
+  Drafting drafting = Drafting::kAuto;  // as loaded: on or off
 };
 // Error: the model gives embeddings or scores.
 Result<void> check_writes_text(const formats::ModelConfig& config);
@@ -120,6 +120,7 @@ class PlanRunner {
   const formats::ModelConfig& config() const { return config_; }
   const RunnerOptions& options() const { return options_; }
   KvCache& cache() { return cache_; }
+  const AdapterSet& adapters() const { return adapters_; }
   const MemoryEstimate& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
   const graph::Graph& graph() const { return graph_; }
@@ -164,6 +165,8 @@ class PlanRunner {
   Task<Result<void>> add_choices(SamplerParts parts);
   kernels::Sample sample_of(const lowering::Logits& logits, const PlanRow& row,
                             const ChoiceViews& views) const;
+  Task<Result<void>> make_adapters(gpu::PlanBuilder& builder, const formats::Checkpoint& checkpoint);
+  Task<Result<void>> load_adapters();
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   // Drafts: plan_runner_draft.cpp.
@@ -194,7 +197,7 @@ class PlanRunner {
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
     return expert_slots_ == 0 && options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
-           !has_many() && formats::has_equal_caches(config_);
+           !has_many() && formats::has_equal_caches(config_) && options_.adapters.slots == 0;
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -238,6 +241,7 @@ class PlanRunner {
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
   KvCache cache_;
+  AdapterSet adapters_;
   RecurrentStates states_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,

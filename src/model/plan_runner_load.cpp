@@ -81,6 +81,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     no_drafts = "experts are paged";
     config.next_layers = 0;
   }
+  estimate.weight_bytes += estimate_adapters(options.adapters, config);
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
@@ -117,7 +118,9 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     runner->choice_plans_.begin(device, builder, runner->choice_shape());
     runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     runner->bound_ = std::move(*bound);
-    recorded = runner->record_plans(builder);
+    auto making = runner->make_adapters(builder, checkpoint);
+    recorded = co_await std::move(making);
+    if (recorded) recorded = runner->record_plans(builder);
   } else {
     recorded = forward(bound.error());
   }
@@ -159,6 +162,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     DP_CO_CHECK(co_await std::move(paging));
   }
   if (runner->wants_persistent()) DP_CO_CHECK(co_await runner->confirm_persistent());
+  auto loading_adapters = runner->load_adapters();
+  DP_CO_CHECK(co_await std::move(loading_adapters));
   if (runner->options_.all_logits) {
     runner->make_all_rows();
   } else {
@@ -174,7 +179,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   times.pipelines = after.pipelines_created - before.pipelines_created;
   times.blobs_found = after.blobs_found - before.blobs_found;
   times.blobs_stored = after.blobs_stored - before.blobs_stored;
-  runner->memory_.weight_bytes = loader.weight_bytes();
+  runner->memory_.weight_bytes += loader.weight_bytes();
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
   runner->warn_unused_kernels();
   co_return runner;
@@ -201,6 +206,25 @@ void PlanRunner::warn_unused_kernels() const {
           variant.c_str(), operation.c_str());
     }
   }
+}
+
+// Room for adapters: before the plans are recorded, which read it.
+Task<Result<void>> PlanRunner::make_adapters(gpu::PlanBuilder& builder,
+                                             const formats::Checkpoint& checkpoint) {
+  const AdapterRoom& room = options_.adapters;
+  auto making = adapters_.make(device_, builder, graph_, checkpoint, config_, room, tables_.sequences);
+  DP_CO_TRY(bound_.adapters, co_await std::move(making));
+  memory_.weight_bytes += adapters_.arena().bytes();
+  // The step before makes the embedding of a token without them.
+  if (adapters_.arena().adapts_embedding()) DP_CO_CHECK(options_.rules.set("step_tail=off"));
+  co_return Result<void>();
+}
+
+Task<Result<void>> PlanRunner::load_adapters() {
+  auto loading = adapters_.load_first();
+  DP_CO_CHECK(co_await std::move(loading));
+  if (!options_.all_logits) co_return Result<void>();
+  co_return adapters_.begin(0, adapters_.first(), 0);
 }
 
 Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,

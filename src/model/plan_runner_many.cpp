@@ -136,6 +136,7 @@ Task<Result<void>> PlanRunner::make_many() {
                           .table = host_table_.get(),
                           .caches = cache_.places(),
                           .states = states_.empty() ? nullptr : &states_,
+                          .adapters = &adapters_,
                           .checkpoints = states_.empty() ? 0 : options_.checkpoints,
                           .window = tables_.has_windows ? read_positions(config_) : 0,
                           .window_blocks = options_.window_tokens / tables_.block_len,

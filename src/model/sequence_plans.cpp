@@ -62,7 +62,16 @@ Result<void> SequencePlans::check_block(uint32_t block, bool in_windows) const {
   return fail(ErrorKind::kInternal, "Block %u was named; the pool has %u.", block, count);
 }
 
+Task<Result<void>> SequencePlans::prepare(const GenerationSettings& settings) {
+  auto loading = buffers_.adapters->load(settings.adapters);
+  DP_CO_CHECK(co_await std::move(loading));
+  if (choices_.has(parts_of(settings))) co_return Result<void>();
+  auto adding = add_(parts_of(settings));
+  co_return co_await std::move(adding);
+}
+
 Result<void> SequencePlans::check(const GenerationSettings& settings) const {
+  DP_CHECK(buffers_.adapters->check(settings.adapters));
   return check_settings(settings);
 }
 
@@ -73,6 +82,7 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   if (!is_prepared(settings)) {
     return fail(ErrorKind::kInternal, "Slot %u begins before its plans were prepared.", slot);
   }
+  DP_CHECK(buffers_.adapters->begin(slot, settings.adapters, settings.adapters_from));
   kernels::SequenceRecord record{.pos = static_cast<uint32_t>(before.size()),
                                  .ctx_len = ctx_len_,
                                  .generated = settings.generated,

@@ -9,6 +9,7 @@
 
 #include "gpu/device.h"
 #include "kernels/common/step_tables.h"
+#include "model/adapter_set.h"
 #include "model/choice_plans.h"
 #include "model/host_table.h"
 #include "model/kv_cache.h"
@@ -24,7 +25,8 @@ struct SequenceBuffers {
   HostTable* table = nullptr;      // each step needs its tokens' rows of this
   gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
-  RecurrentStates* states = nullptr;       // of models that have them
+  RecurrentStates* states = nullptr;  // of models that have them
+  AdapterSet* adapters = nullptr;
   uint32_t checkpoints = 0;                // of these
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
@@ -68,13 +70,18 @@ class SequencePlans final : public SequenceRunner {
   uint32_t window_block_count() const override { return buffers_.window_blocks; }
 
   Result<void> check(const GenerationSettings& settings) const override;
+  std::shared_ptr<const AdapterMix> first_adapters() const override { return buffers_.adapters->first(); }
   bool is_prepared(const GenerationSettings& settings) const override {
-    return choices_.has(parts_of(settings));
+    return choices_.has(parts_of(settings)) && buffers_.adapters->is_resident(settings.adapters);
   }
-  Task<Result<void>> prepare(const GenerationSettings& settings) override { return add_(parts_of(settings)); }
+  bool can_prepare(const GenerationSettings& settings) const override {
+    return buffers_.adapters->is_resident(settings.adapters) || buffers_.adapters->has_free_slot();
+  }
+  Task<Result<void>> prepare(const GenerationSettings& settings) override;
   uint64_t objects_created_later() const override { return choices_.objects_created(); }
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
+  void end(uint32_t slot) override { buffers_.adapters->end(slot); }
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_block(uint32_t from, uint32_t to) override;
   Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -87,16 +88,21 @@ class SequenceRunner {
   // place in the cache, but from the next begin() on the runner works in another way that does not have this fault.
   virtual bool goes_on_without_lost() { return false; }
 
+  // The adapters of generations that do not say which; null: none.
+  virtual std::shared_ptr<const AdapterMix> first_adapters() const { return nullptr; }
   // Error: what a generation may not be here; begin() would refuse it.
   virtual Result<void> check(const GenerationSettings& settings) const = 0;
-  // Whether the plans that a generation needs are there; or else prepare() makes them, beside the steps of others.
-  // Before begin(), one at a time.
+  // Whether the plans and adapters that a generation needs are there; or else prepare() brings them, beside the steps of
+  // others, once can_prepare(): before that other generations must end. Before begin(), one at a time.
   virtual bool is_prepared(const GenerationSettings&) const { return true; }
+  virtual bool can_prepare(const GenerationSettings&) const { return true; }
   virtual Task<Result<void>> prepare(const GenerationSettings&) { co_return Result<void>(); }
   virtual uint64_t objects_created_later() const { return 0; }  // on the GPU, by prepare()
   // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                              std::span<const uint32_t> before) = 0;
+  // Its generation has ended: nothing more is queued before the next begin().
+  virtual void end(uint32_t) {}
   // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may
   // write or read their positions.
   virtual Result<void> map(uint32_t, uint32_t, std::span<const uint32_t>) { return {}; }

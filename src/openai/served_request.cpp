@@ -30,6 +30,7 @@ constexpr const char* kRead[] = {"model",
                                  "reasoning_effort",
                                  "service_tier",
                                  "echo",
+                                 "lora",
                                  "user",
                                  "safety_identifier"};
 
@@ -150,6 +151,9 @@ Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const Gen
   DP_CHECK(read_count(body, "n", 1, kMaxChoices, &out.choices));
   DP_TRY(const auto model, get_string(body, "model"));
   out.model = model.value_or("");
+  if (const Json* lora = find(body, "lora"); lora && !lora->is_null()) {
+    DP_TRY(out.lora, read_lora(*lora));
+  }
   DP_TRY(const auto seed, get_integer(body, "seed"));
   if (seed) out.seed = *seed == kRandomSeed ? ServedRequest::Seed::kRandom : ServedRequest::Seed::kGiven;
   out.says_min_tokens = says(body, "min_tokens");

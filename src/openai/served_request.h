@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,6 +14,7 @@
 #include "base/json.h"
 #include "openai/chat_fields.h"
 #include "openai/completion_request.h"
+#include "openai/lora_fields.h"
 
 namespace doppler::openai {
 
@@ -44,7 +46,12 @@ struct ServedRequest {
   bool caches_prompt = true;  // Request::cache_prompt
   int32_t priority = kDefaultTier;
   Told told;
-  std::string client;                // who asks, as the client says ("user")
+  std::string client;                          // who asks, as the client says ("user")
+  std::optional<std::vector<LoraScale>> lora;  // adapters by number; none: it does not say
+  // What the server makes of `lora` or of a model's name that is an adapter's: that name, and where the adapters are that
+  // options.adapters names.
+  std::string adapter;
+  std::vector<AdapterFile> adapter_files;
   std::vector<std::string> ignored;  // fields that are not known
 };
 

@@ -47,7 +47,7 @@ void Generation::begin(ReadyModel* model, const Error* error) {
   use_->host().keep(shared_from_this());
   if (error) return fail_with(*error);
   head_ = {.id = exchange_->id().substr(exchange_->id().find('_') + 1),
-           .model = use_->host().source().name,
+           .model = request_.adapter.empty() ? use_->host().source().name : request_.adapter,
            .created = std::time(nullptr)};
   token_text_ = [tokenizer = model->model.impl().loaded->text.tokenizer](int32_t id) {
     return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
@@ -96,13 +96,25 @@ void Generation::begin_answer() {
   }
 }
 
+// A model that was unloaded meanwhile has to be given its adapters again.
+Result<void> Generation::bring_adapters(ReadyModel& model) {
+  if (request_.adapter_files.empty()) return {};
+  const std::vector<AdapterInfo> known = model.model.adapters();
+  for (const AdapterFile& file : request_.adapter_files) {
+    if (std::ranges::find(known, file.name, &AdapterInfo::name) != known.end()) continue;
+    DP_CHECK(model.model.load_adapter(file.name, file.path));
+  }
+  return {};
+}
+
 Result<void> Generation::submit(ReadyModel& model) {
   if (!model.scheduler) {
     return fail(ErrorKind::kUnsupported, "The model %s gives %s of texts and writes none.",
                 model.name.c_str(), model.model.info().gives_scores ? "scores" : "embeddings");
   }
   begun_at_ = std::chrono::steady_clock::now();
-  if (request_.seed != openai::ServedRequest::Seed::kGiven) request_.options.sampling.seed = random_seed();
+  DP_CHECK(bring_adapters(model));
+  if (!request_.has_seed) request_.options.sampling.seed = random_seed();
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
   const bool is_chat = request_.endpoint == openai::Endpoint::kChatCompletions;
   batch::ChatStart chat;

@@ -25,6 +25,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void begin(ReadyModel* model, const Error* error);
 
  private:
+  Result<void> bring_adapters(ReadyModel& model);
   Result<void> submit(ReadyModel& model);
   Result<void> submit_prompt(ReadyModel& model, std::vector<int32_t> ids, Request request);
   void pull();

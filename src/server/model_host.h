@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "doppler/scheduler.h"
 #include "server/model_facts.h"
@@ -25,11 +26,8 @@ struct ModelSource {
   std::string name;  // by which requests ask for it
   std::string path;  // shown; the loader knows what to load
   std::function<Result<Model>(const ProgressCallback&)> load;
-  std::function<Result<ModelFacts>()> facts;  // opens its files, in milliseconds
-  bool is_pinned = false;                     // never unloaded
-  UnknownTools unknown_tools = UnknownTools::kTold;
-  bool warms_up = true;  // before it is ready
-  uint32_t places = 1;   // sequences that are decoded together
+  bool is_pinned = false;                  // never unloaded
+  std::vector<AdapterFile> adapters = {};  // with names, by which requests ask for them
 };
 
 enum class ModelState : uint8_t { kUnloaded, kLoading, kWarming, kReady, kUnloading, kFailed };

@@ -24,7 +24,14 @@ Service::Service(ServiceOptions options, std::vector<ModelSource> sources,
       files_(std::move(files)),
       models_(std::move(sources), options_.most_loaded, options_.any_name),
       batches_(*files_, models_,
-               {.defaults = options_.defaults, .in_flight = batch_places(options_.places)}) {}
+               {.defaults = options_.defaults, .in_flight = batch_places(options_.places)}) {
+  for (const auto& host : models_.all()) {
+    for (const AdapterFile& file : host->source().adapters) {
+      adapters_.add(
+          {.name = file.name, .path = file.path, .model = host->source().name, .scale = file.scale});
+    }
+  }
+}
 
 Error overflow_error(const Exchange& exchange, const ContextOverflow& overflow) {
   const auto tokens = static_cast<unsigned long long>(overflow.prompt_tokens);
@@ -105,7 +112,8 @@ void Service::note_ignored(const std::vector<std::string>& fields) {
 }
 
 std::shared_ptr<ModelHost> Service::admit(Exchange& exchange, const std::string& name) {
-  const std::shared_ptr<ModelHost> host = models_.find(name);
+  const std::optional<ServedAdapter> adapter = adapters_.find(name);
+  const std::shared_ptr<ModelHost> host = models_.find(adapter ? adapter->model : name);
   if (!host) {
     reply_error(
         exchange, 404,
@@ -131,9 +139,12 @@ void Service::generate(std::shared_ptr<Exchange> exchange, Result<openai::Served
   if (request->seed == Seed::kUnsaid && options_.has_seed) request->seed = Seed::kGiven;
   const std::shared_ptr<ModelHost> host = admit(*exchange, request->model);
   if (!host) return;
-  const auto error = [exchange = exchange.get()](const Error& of, const char* code) {
-    return error_text(*exchange, of.sentence(),
-                      openai::error_status(of) < 500 ? "invalid_request_error" : "server_error", code);
+  if (const auto chosen = adapters_.choose(host->source().name, *request); !chosen) {
+    return reply_error(*exchange, chosen.error());
+  }
+  const auto error = [path = exchange->request().path](const Error& of) {
+    return error_text(path, of.sentence(),
+                      openai::error_status(of) < 500 ? "invalid_request_error" : "server_error");
   };
   const auto generation =
       std::make_shared<Generation>(std::move(exchange), std::move(*request), std::move(writer), *host, error);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "openai/answer_writer.h"
+#include "server/adapters.h"
 #include "server/apis/responses_store.h"
 #include "server/exchange.h"
 #include "server/files/batches.h"
@@ -21,13 +22,13 @@
 namespace doppler::server {
 
 struct ServiceOptions {
-  GenerateOptions defaults;     // where a body does not say
-  bool has_seed = false;        // of the defaults: without, each request has a random one
-  uint32_t places = 1;          // sequences of a model that are decoded together
-  uint32_t most_waiting = 256;  // requests of a model beyond those; more get 429
-  uint32_t most_loaded = 0;     // models at a time; 0: all
-  bool any_name = false;        // an unknown model's name means the first model
-  std::string files_folder;     // where files and batches are kept; empty: until the server ends
+  GenerateOptions defaults;          // where a body does not say
+  uint32_t places = 1;               // sequences of a model that are decoded together
+  uint32_t most_waiting = 256;       // requests of a model beyond those; more get 429
+  uint32_t most_loaded = 0;          // models at a time; 0: all
+  bool adapters_may_change = false;  // clients may load and unload adapters
+  bool any_name = false;             // an unknown model's name means the first model
+  std::string files_folder;          // where files and batches are kept; empty: until the server ends
   uint64_t files_bytes = 1u << 30;
   std::vector<Metrics::Counter> counters = {};  // of what runs beside the server, for /metrics
 };
@@ -39,6 +40,7 @@ class Service {
 
   const ServiceOptions& options() const { return options_; }
   Models& models() { return models_; }
+  ServedAdapters& adapters() { return adapters_; }
   Metrics& metrics() { return metrics_; }
   ResponsesStore& responses() { return responses_; }
   FileStore& files() { return *files_; }
@@ -68,6 +70,7 @@ class Service {
   std::mutex mutex_;
   std::set<std::string> noted_;
   const std::unique_ptr<FileStore> files_;
+  ServedAdapters adapters_;
   Models models_;  // ends before what its requests use
   Batches batches_;
   Worker file_worker_;

@@ -44,8 +44,43 @@ Result<void> Scheduler::check_request(const Request& request) const {
   return {};
 }
 
+// Which adapters, and from which position on.
+void Scheduler::choose_adapters(Request& request) const {
+  model::GenerationSettings& settings = request.settings;
+  if (request.first_adapters) settings.adapters = runner_.first_adapters();
+  request.first_adapters = false;
+  if (!settings.adapters) return;
+  settings.adapters_from = 0;
+  if (const std::vector<uint32_t>& wanted = settings.adapters->invocation_tokens(); !wanted.empty()) {
+    const auto found = std::ranges::find_end(request.tokens, wanted);
+    if (found.empty()) {
+      settings.adapters = nullptr;
+      return;
+    }
+    settings.adapters_from = static_cast<uint32_t>(found.begin() - request.tokens.begin());
+  }
+  request.adapter_key = settings.adapters->key();
+}
+
+// All that the keys and values of a request's text depend on besides its tokens.
+std::vector<uint32_t> Scheduler::all_extras(const Request& request) {
+  std::vector<uint32_t> out = request.extras;
+  if (request.adapter_key.empty()) return out;
+  out.insert(out.end(), request.adapter_key.begin(), request.adapter_key.end());
+  out.push_back(request.settings.adapters_from);
+  return out;
+}
+
+std::vector<uint32_t> Scheduler::extras_of_first(const std::vector<uint32_t>& tokens) const {
+  Request request;
+  request.tokens = tokens;
+  choose_adapters(request);
+  return all_extras(request);
+}
+
 Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
   if (broken_) return forward(*broken_);
+  choose_adapters(request);
   DP_CHECK(check_request(request));
   const uint32_t ctx_len = runner_.ctx_len();
   auto sequence = std::make_unique<Sequence>();
@@ -70,8 +105,10 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
   sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
   sequence->request = std::move(request);
   sequence->request.settings.max_tokens = sequence->request.settings.generated + sequence->limit;
-  sequence->drafts = sequence->request.drafts;
-  sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
+  const uint32_t block_len = blocks_.pool().block_len();
+  while ((sequence->keys.size() + 1) * block_len <= sequence->tokens().size()) {
+    sequence->keys.push_back(next_key(*sequence));
+  }
   waiting_.push(*sequence);
   std::shared_ptr<Stream> stream = sequence->stream;
   sequences_.emplace(sequence->serial, std::move(sequence));
@@ -151,10 +188,8 @@ Result<void> Scheduler::admit(uint32_t budget) {
 // True if the runner has the plans. Otherwise it begins to make them, one request's after another.
 bool Scheduler::has_plans(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
-  if (runner_.is_prepared(settings)) {
-    return sequence.drafts.use() != DraftUse::kAlways || !prepare_drafts(settings);
-  }
-  if (preparing_.valid()) return false;
+  if (runner_.is_prepared(settings)) return true;
+  if (preparing_.valid() || !runner_.can_prepare(settings)) return false;
   preparing_for_ = settings;
   prepares_drafts_ = false;
   preparing_ = runner_.prepare(preparing_for_);
@@ -251,6 +286,7 @@ size_t Scheduler::usable_blocks(const Sequence& sequence, size_t known) const {
 
 // Where a sequence begins that finds what is held of the last one's text.
 uint32_t Scheduler::start_in_held(const Sequence& sequence) const {
+  if (held_extras_ != all_extras(sequence.request)) return runner_.continues_from(0);
   const std::span<const uint32_t> tokens = sequence.tokens();
   const auto [a, b] = std::ranges::mismatch(held_, tokens.first(tokens.size() - 1));
   return runner_.continues_from(static_cast<uint32_t>(a - held_.begin()));
@@ -290,6 +326,7 @@ Result<void> Scheduler::copy_forked(Sequence& sequence, std::vector<uint32_t>& b
     return {};  // preempted: it may have gone on otherwise than its parent
   const auto parent = sequences_.find(sequence.forked_from);
   if (parent == sequences_.end() || parent->second->blocks.empty()) return {};
+  if (all_extras(parent->second->request) != all_extras(sequence.request)) return {};  // of other adapters
   if (blocks.size() != last / block_len || last % block_len == 0) return {};
   if (parent->second->known_positions() < last) return {};
   const bool has_windows = runner_.window() != 0;

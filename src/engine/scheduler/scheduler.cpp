@@ -61,6 +61,16 @@ Task<Result<bool>> Scheduler::turn() {
   co_return result;
 }
 
+void Scheduler::hold(std::vector<uint32_t> tokens) {
+  held_extras_ = extras_of_first(tokens);
+  held_ = std::move(tokens);
+}
+
+const std::vector<uint32_t>& Scheduler::held() const {
+  static const std::vector<uint32_t> kNothing;
+  return held_extras_ == extras_of_first(held_) ? held_ : kNothing;
+}
+
 Task<Result<bool>> Scheduler::advance() {
   DP_CO_CHECK(blocks_.settle());
   if (preparing_.valid() && preparing_.done()) settle_plans(preparing_.take());

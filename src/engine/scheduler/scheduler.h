@@ -77,10 +77,13 @@ class Scheduler {
   // nothing to do. An error is the runner's: all streams end with it, and the scheduler does nothing any more.
   Task<Result<bool>> turn();
 
-  // For a runner that holds its text: its tokens, while nothing runs; and the tokens that it holds from now on, as they
+  // SchedulerConfig::decode_steps from now on; at least 1.
+  void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
+  // For a runner that holds its text: its tokens, while nothing runs, unless the text has other adapters than the runner's
+  // first; and the tokens that it holds from now on, as they
   // were restored.
-  const std::vector<uint32_t>& held() const { return held_; }
-  void hold(std::vector<uint32_t> tokens) { held_ = std::move(tokens); }
+  const std::vector<uint32_t>& held() const;
+  void hold(std::vector<uint32_t> tokens);
 
   size_t waiting_count() const { return waiting_.size(); }
   size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
@@ -112,6 +115,9 @@ class Scheduler {
   Scheduler(model::SequenceRunner& runner, SchedulerConfig config);
 
   // admission.cpp
+  void choose_adapters(Request& request) const;
+  static std::vector<uint32_t> all_extras(const Request& request);
+  std::vector<uint32_t> extras_of_first(const std::vector<uint32_t>& tokens) const;
   Result<void> check_request(const Request& request) const;
   Result<void> admit(uint32_t budget);
   enum class Beginning : uint8_t {
@@ -184,6 +190,7 @@ class Scheduler {
   Sequence* lowest() const;
   bool preempt(Sequence& sequence);
   bool make_room();
+  PrefixKey next_key(const Sequence& sequence) const;
   void publish(Sequence& sequence);
   void release(Sequence& sequence);
   Rank rank(const Sequence& sequence, Clock::time_point now) const;
@@ -198,13 +205,9 @@ class Scheduler {
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning
   std::vector<uint32_t> free_slots_;
   std::deque<InFlight> in_flight_;
-  model::GenerationSettings preparing_for_;  // whose plans are being made
-  Task<Result<void>> preparing_;             // valid while they are
-  bool prepares_drafts_ = false;             // those of steps that draft
-  StepCosts costs_, given_costs_;            // those whose drafts the host gives wait for it
-  std::vector<uint32_t> held_;
-  Clock::time_point collected_at_;  // the last ticket
-  Clock::duration step_time_{};     // of the last ticket that only decoded
+  model::GenerationSettings preparing_for_;   // whose plans are being made
+  Task<Result<void>> preparing_;              // valid while they are
+  std::vector<uint32_t> held_, held_extras_;  // and what else its keys and values depend on
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };

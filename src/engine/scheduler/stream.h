@@ -35,6 +35,9 @@ struct Request {
   // For a runner with one slot: decode steps of a submit, 0: as the scheduler has it; submits whose tokens come
   // together.
   uint32_t batch = 0, submits = 1;
+  bool first_adapters = true;  // of the runner; false: those of settings, or none
+  // Set by the scheduler: the key of settings.adapters, on which keys and values depend from settings.adapters_from on.
+  std::vector<uint32_t> adapter_key = {};
   std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
 };
 

@@ -44,8 +44,12 @@ class TestSequenceRunner final : public model::SequenceRunner {
 
   Result<void> check(const model::GenerationSettings& settings) const override;
   bool is_prepared(const model::GenerationSettings& settings) const override {
-    return !lacks_plans || settings.sampling.top_n_sigma == 0;
+    return (!lacks_plans || settings.sampling.top_n_sigma == 0) && has_adapters(settings);
   }
+  bool can_prepare(const model::GenerationSettings& settings) const override {
+    return has_adapters(settings) || free_adapter_slot() != nullptr;
+  }
+  void end(uint32_t slot) override { slots_[slot].adapters.clear(); }
   Task<Result<void>> prepare(const model::GenerationSettings& settings) override;
   Result<void> begin(uint32_t slot, const model::GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
@@ -91,6 +95,8 @@ class TestSequenceRunner final : public model::SequenceRunner {
   // Requests with top_n_sigma have no plans until prepare() was told that they are made.
   bool lacks_plans = false;
   uint32_t preparations = 0;
+  // Adapters that may be there at a time; 0: all. And how often one was brought.
+  uint32_t adapter_slots = 0, adapter_loads = 0;
   std::optional<Completion<Result<void>>> plans_made;
   void arrive();  // what read_block() has read so far; tokens() does it too
 
@@ -106,6 +112,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   struct Slot {
     model::GenerationSettings settings;
     std::vector<uint32_t> table, windows, before, mask;
+    std::vector<uint32_t> adapters;  // the key of those that it holds
     uint32_t pos = 0, token = 0, generated = 0, outstanding = 0;
     bool begun = false, chosen = false, stopped = false;
   };
@@ -114,6 +121,9 @@ class TestSequenceRunner final : public model::SequenceRunner {
     std::vector<uint32_t> slots, result;
     std::vector<std::pair<uint32_t, uint32_t>> uses;  // block, slot
   };
+  bool has_adapters(const model::GenerationSettings& settings) const;
+  // One that no slot holds; null: there is none.
+  const std::vector<uint32_t>* free_adapter_slot() const;
   Position& at(uint32_t slot, uint32_t pos);
   Position& window_at(uint32_t slot, uint32_t pos);
   uint64_t write(uint32_t slot, uint32_t pos, uint32_t token);
@@ -126,6 +136,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   RunnerShape shape_;
   std::vector<std::vector<Position>> blocks_, window_blocks_;
   std::vector<Slot> slots_;
+  std::vector<std::vector<uint32_t>> adapters_;  // by their slots: keys
   std::vector<State> states_, checkpoints_;
   std::vector<std::vector<uint32_t>> uses_;  // [block, slot]: outstanding tickets
   std::deque<Outstanding> outstanding_;

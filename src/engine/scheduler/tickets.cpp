@@ -66,6 +66,7 @@ Task<Result<void>> Scheduler::begin_lost_again() {
     sequence->in_flight = 0;
     sequence->drafts = sequence->request.drafts;
     held_ = known_tokens(*sequence);
+    held_extras_ = all_extras(sequence->request);
     if (sequence->leaving()) {
       release(*sequence);
     } else {
