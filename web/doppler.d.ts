@@ -2,6 +2,10 @@
 // Read next: docs/howto/browser.md for use, README.md for how the files hang together.
 // Words: token, prefill, decode, lane are those of docs/design/glossary.md.
 
+import type { ChatMessage, ChatCreate, Complete } from './requests.d.ts';
+
+export type * from './requests.d.ts';
+
 // ---------------------------------------------------------------------------------------------------------- loading
 
 /** Every failure rejects with such an error; its message says what was given and what is allowed. */
@@ -41,8 +45,11 @@ export interface LoadOptions {
   lane?: string;
   /** Format of the cache of keys and values: "f16" (default), "f32" or "q8_0". */
   kv?: 'f16' | 'f32' | 'q8_0';
-  /** The model's next-token layer guesses tokens, which the next step checks; default 'auto': if that is faster. */
-  draft?: 'auto' | 'on' | 'off';
+  /**
+   * Who guesses tokens, which the next step checks if that is faster. The text is the same. "lookup" searches the text
+   * for its last tokens, "next" is the model's next-token layer, and "auto" (default) is "next" if the model has it.
+   */
+  draft?: 'auto' | 'off' | 'lookup' | 'next';
   /** Tokens of a prefill chunk; default 512. */
   chunk?: number;
   /** Jinja text instead of the model's own chat template. */
@@ -284,6 +291,12 @@ export interface SamplingOptions {
   dry_allowed_length?: number;
   dry_range?: number;
   dry_breakers?: string[];
+  /** LoadOptions.draft of this answer. */
+  draft?: 'auto' | 'off' | 'lookup' | 'next';
+  /** Tokens that a step checks, 2 to 8, whether or not that is faster. Default: as many as pay. */
+  draft_rows?: number;
+  /** A text that the answer may repeat: the draft "lookup" searches it too. */
+  prediction?: { type: 'content'; content: string | { type: 'text'; text: string }[] } | null;
 }
 /**
  * The form of an answer, with LoadOptions.grammars. An answer that reaches max_tokens is cut off all the
@@ -405,6 +418,8 @@ export interface Usage {
   completion_tokens: number;
   total_tokens: number;
   prompt_tokens_details: { cached_tokens: number };
+  /** Tokens that were guessed and right, and guessed and wrong; only if there were any. */
+  completion_tokens_details?: { accepted_prediction_tokens: number; rejected_prediction_tokens: number };
 }
 export interface Timings {
   /** From the call to the first token. */
@@ -414,7 +429,7 @@ export interface Timings {
   prefill_tokens_per_second: number;
   decode_seconds: number;
   decode_tokens_per_second: number;
-  /** Tokens that the model's next-token layer guessed, and then the right ones. */
+  /** Tokens that were guessed, and then the right ones. */
   drafted_tokens: number;
   accepted_tokens: number;
   /** The number of times that memory went to another request and its contents were evaluated again. */

@@ -43,14 +43,17 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  // The model's next-token layer guesses tokens: "auto" (if that is faster), "on", "off".
+  // Who guesses tokens, which the next step checks if that is faster. The text is the same. "lookup" searches the text for
+  // its last tokens, "next" is the model's next-token layer, "model" the draft model, "off" nobody. "auto" is "model" or
+  // "next" if it is there, or else "lookup". A generation may ask for another one.
   std::string draft = "auto";
-  std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
-  uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
-  uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
-  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for a single one;
-  // sessions and requests then take turns, and a switch evaluates the differing part again. More: each has its own
-  // sequence.
+  std::string draft_model;  // the path of a small model of the same vocabulary, which guesses: draft "model"
+  float draft_acceptance = -1;  // for measurements, 0 to 1: so many guesses count as right, whatever they are
+  std::string kv = "f16";       // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
+  uint32_t ctx_len = 0;         // tokens; 0: what the model was trained for, at most 4096
+  uint32_t chunk = 0;           // tokens of a prefill chunk; 0: 512
+  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions and requests
+  // then take turns, and switching between them costs evaluating what differs again. More: each has its own sequence.
   uint32_t sequences = 1;
   // Tokens of all sequences' caches together; 0: ctx_len for each, or as many as fit the device.
   uint32_t pool_tokens = 0;
@@ -125,6 +128,8 @@ struct Grammar {
   GrammarKind kind = GrammarKind::kNone;
   std::string text;
   std::string source;  // what errors name it by, such as a flag; may be empty
+  bool json_blanks =
+      false;  // of a schema: up to 20 blanks may stand between the tokens of JSON, unless its x-guidance says
 };
 
 // An adapter of the model, by the name that it was loaded with.
@@ -150,7 +155,11 @@ struct GenerateOptions {
   Grammar grammar;            // not with min_tokens
   bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
-  // For models with one sequence; several are batched by their scheduler.
+  std::string draft;          // LoadOptions::draft of this generation; "": as the model was loaded
+  uint32_t draft_rows =
+      0;  // tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay
+  std::string prediction;  // a text that the answer may repeat, for the draft "lookup"
+  // Of models with one sequence; several are batched by their scheduler.
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
   // The device stops at an end token by itself; false: only the host looks for it.
@@ -158,8 +167,8 @@ struct GenerateOptions {
   bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 
-// The refusals of a generation that do not depend on its model, to ask before one is loaded. Errors: a number out of
-// its range, more tokens before an end token than the answer may have, min_tokens beside a grammar.
+// Errors that a generation would have with every model, to ask before one is loaded. Errors: a number out of its range, more tokens
+// before an end token than the answer may have, min_tokens beside a grammar.
 Result<void> check_options(const GenerateOptions& options);
 
 enum class StopReason : uint8_t { kEndOfText, kStopString, kTokenLimit, kContextFull, kCancelled };
@@ -170,12 +179,11 @@ struct Timings {
   uint32_t evaluated_tokens = 0;  // prompt tokens that were not found in the cache
   uint32_t cached_tokens = 0;     // prompt tokens that were found there
   uint32_t generated_tokens = 0;
-  // generated tokens that were appended without a step of their own: a grammar left no other
-  uint32_t forced_tokens = 0;
-  // Tokens that the model's next-token layer guessed, and how many guesses were right.
-  uint32_t drafted_tokens = 0, accepted_tokens = 0;
-  // The number of times that its place or memory was given to another, and its tokens were evaluated again.
-  uint32_t preemptions = 0;
+  uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
+  uint32_t drafted_tokens = 0, accepted_tokens = 0;  // guesses (LoadOptions::draft), and the right ones
+  std::string_view drafter;  // who guessed them: "lookup", "next", "model"; "": nobody did
+  uint32_t preemptions =
+      0;  // how often its place or memory was given to another, and what it had was evaluated again
   double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
   double ttft_seconds = 0;    // from the call to the first token
   double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals
@@ -326,7 +334,7 @@ class Model {
   // Error: a model that writes text.
   Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
-  // The score of a text for a query, 0 to 1, by a model that scores pairs. Error: another model.
+  // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
   Result<float> rerank(std::string_view query, std::string_view text);
   // An adapter that answers may ask for by `name` from now on; one of this name is replaced. Errors: a file that is no
   // adapter, or of another model; the model was loaded without room for it (LoadOptions::adapter_slots). From any

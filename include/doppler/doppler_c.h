@@ -253,10 +253,10 @@ typedef struct doppler_timings {
   double queued_seconds;  /* of a scheduler's stream: from the call to a place among those that run */
   double ttft_seconds;    /* from the call to the first token */
   double decode_seconds;  /* from the first token to the last: generated_tokens - 1 intervals */
-  uint64_t forced_tokens; /* generated without a step each: a grammar left no other */
-  uint64_t drafted_tokens, accepted_tokens; /* the next-token layer's guesses, and the right ones */
-  /* the number of times that its place or memory was given to another, and its tokens were evaluated again */
-  uint64_t preemptions;
+  uint64_t forced_tokens; /* of those generated, appended without a step each: a grammar left no other */
+  uint64_t drafted_tokens, accepted_tokens; /* guessed (doppler_load_options.draft); of these, right */
+  uint64_t
+      preemptions; /* how often its place or memory was given to another, and what it had was evaluated again */
 } doppler_timings;
 
 /* Text and tokens live as long as the generation; length and count may be NULL. The generation NULL has the text "" and

@@ -40,7 +40,10 @@ struct Request {
 // The result of try_next().
 struct StreamPiece {
   std::string text;
-  bool ended = false;  // no text follows this text
+  bool accepted =
+      false;           // the request is in the queue or runs: what it cannot be would have been told by now
+  bool ended = false;  // nothing comes behind this text
+  bool has_more = false;  // more is there already: GenerateOptions::batch tokens were given
 };
 
 class Stream {

@@ -40,6 +40,12 @@ struct Row {
   double token_seconds = 0, longest_wait_seconds = 0;
   ExpertPaging experts = {};      // of all repetitions, the warm-ups too
   model::DraftTally drafts = {};  // likewise
+  // Only in tests that draft and only generate: the median seconds of a step of so many rows.
+  struct StepTime {
+    uint32_t rows = 1;
+    double seconds = 0;
+  };
+  std::vector<StepTime> step_times = {};
 };
 
 struct Settings {

@@ -143,6 +143,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   set_text(out.lane, given.lane);
   set_text(out.kv, given.kv);
   set_text(out.draft, given.draft);
+  set_text(out.draft_model, given.draft_model);
   set_text(out.cache_dir, given.cache_dir);
   set_text(out.chat_template, given.chat_template);
   DP_TRY(const std::vector<std::string> kernels, texts("kernels", given.kernels, given.kernel_count));

@@ -128,7 +128,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
       {.defaults = flags.defaults,
        .in_flight = flags.model.load.sequences * kRequestsAPlace,
        .model = model.info().name,
-       .start_chat = server::chat_starter(model),
+       .start_chat = server::chat_starter(model, server::UnknownTools::kTold),
        .token_text = [tokenizer = model.impl().loaded->text.tokenizer](
                          int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); },
        .token_ids = !model.info().has_tokenizer,

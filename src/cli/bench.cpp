@@ -51,6 +51,19 @@ void add_flags(Args& args, BenchFlags& flags) {
              &flags.settings.cadence.batch, {.least = 1, .most = model::kMaxBatch});
   args.count("readback-interval", 0, "N", "submits whose tokens come back together, 1 to 256 (default 1)",
              &flags.settings.cadence.readback_interval, {.least = 1, .most = model::kMaxBatch});
+  args.custom(
+      "draft-acceptance", 0, "P",
+      "of --draft: so many drafts count as right, 0 to 1, whatever they are (intent investigate only)",
+      [&flags](std::string_view value) -> Result<void> {
+        const auto share = parse_double(value);
+        if (!share || !(*share >= 0 && *share <= 1)) {
+          return fail(ErrorKind::kInvalidInput,
+                      "Flag --draft-acceptance was given \"%s\"; allowed is 0 to 1.",
+                      printable(value).c_str());
+        }
+        flags.model.load.draft_acceptance = static_cast<float>(*share);
+        return {};
+      });
   args.custom("intent", 0, "INTENT", "calibrate (default: figures to be quoted), or investigate (may trace)",
               [&flags](std::string_view value) -> Result<void> {
                 for (const auto intent : {bench::Intent::kCalibrate, bench::Intent::kInvestigate}) {
@@ -92,6 +105,12 @@ Result<void> check(BenchFlags& flags) {
     return fail(
         ErrorKind::kInvalidInput,
         "Calibration runs never trace: leave out --trace, or say --intent investigate (not to be quoted).");
+  }
+  if (flags.settings.intent == bench::Intent::kCalibrate && flags.model.load.draft_acceptance >= 0) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Calibration runs simulate no drafts: leave out --draft-acceptance, or say --intent investigate "
+        "(not to be quoted).");
   }
   DP_TRY(flags.settings.tests, bench::make_tests(flags.lists));
   flags.model.load.sequences = bench::sequences_needed(flags.settings.tests);

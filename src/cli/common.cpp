@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "cli/adapter_flags.h"
 #include "cli/beside_program.h"
+#include "cli/link.h"
 #include "engine/model_options.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
@@ -135,13 +136,17 @@ void add_load_flags(Args& args, ModelFlags& flags) {
   add_kv_flag(args, "cache in f16 (default), f32 or q8_0; the exact lane has f32 for f16", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);
-  args.custom("draft", 0, "WHEN",
-              "the model's next-token layer drafts tokens: auto (default; only if that is faster), on, off",
+  args.custom("draft", 0, "NAME",
+              "who guesses tokens, where that is faster: auto (default; model or next if it is there, or "
+              "else lookup), off, lookup (the text "
+              "itself), next (the model's next-token layer), model (--draft-model)",
               [&flags](std::string_view value) -> Result<void> {
                 DP_CHECK(engine::drafting_of(value));
                 flags.load.draft = std::string(value);
                 return {};
               });
+  args.text("draft-model", 0, "FILE", "a small model of the same vocabulary that guesses: --draft model",
+            &flags.load.draft_model);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
   args.custom("expert-memory", 0, "GB",
@@ -196,6 +201,12 @@ Result<std::string> named_model_path(const std::string& model) {
   std::string named = model;
   if (named.empty()) {
     DP_TRY(named, default_model_path());
+  }
+  if (is_link(named)) {
+    DP_TRY(const std::string path, path_of_link(named));
+    if (!path.empty()) return path;
+    return fail(ErrorKind::kInvalidInput, "The model of %s is not in the store; doppler pull fetches it.",
+                named.c_str());
   }
   std::error_code error;
   if (!store::is_store_name(named) || std::filesystem::exists(named, error)) return named;

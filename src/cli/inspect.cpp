@@ -104,13 +104,13 @@ void print_text_side(const engine::TextModel& text) {
   } else {
     std::printf("\nTokenizer: none that can be used. %s\n", text.tokenizer_problem.c_str());
   }
-  if (text.template_source.empty()) {
+  if (text.templates.chat.source.empty()) {
     std::printf("\nChat template: none\n");
-  } else if (text.template_problem.empty()) {
+  } else if (text.templates.chat.problem.empty()) {
     std::printf("\nChat template: %s (--template prints it)\n",
-                format_bytes(text.template_source.size()).c_str());
+                format_bytes(text.templates.chat.source.size()).c_str());
   } else {
-    std::printf("\nChat template: it cannot be used. %s\n", text.template_problem.c_str());
+    std::printf("\nChat template: it cannot be used. %s\n", text.templates.chat.problem.c_str());
   }
 }
 
@@ -259,8 +259,9 @@ uint64_t parameters_of(const formats::TensorInfo& tensor) {
 int inspect_verb(std::span<const std::string> arguments) {
   InspectFlags flags;
   Args args("doppler inspect [flags] [FILE]",
-            "Shows the contents and the needs of a model (GGUF file or Hugging Face folder; default: the "
-            "shipped model), or of an adapter, whose fit to a model named after it is checked.");
+            "What is in a model (GGUF file or Hugging Face folder; default: the shipped model) and what it "
+            "needs; or in "
+            "an adapter, whose fit to a model named after it is checked.");
   args.words("FILE", &flags.words);
   args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)",
             &flags.synthetic);
@@ -297,10 +298,10 @@ int inspect_verb(std::span<const std::string> arguments) {
   auto found = inspect(flags);
   if (!found) return exit_failed(found.error());
   if (flags.show_template) {
-    if (found->text.template_source.empty()) {
+    if (found->text.templates.chat.source.empty()) {
       return exit_failed(Error(ErrorKind::kUnsupported, "The model has no chat template."));
     }
-    std::printf("%s\n", found->text.template_source.c_str());
+    std::printf("%s\n", found->text.templates.chat.source.c_str());
   } else if (flags.json) {
     std::printf("%s\n", to_text(inspection_json(*found), 2).c_str());
   } else {

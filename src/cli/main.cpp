@@ -30,6 +30,8 @@ constexpr Verb kVerbs[] = {
     {"rm", rm_verb, "remove models from the store"},
     {"cp", cp_verb, "a stored model under a second name, or out of the store"},
     {"serve-models", serve_models_verb, "a folder of models over HTTP"},
+    {"peers", peers_verb, "the machines nearby that share, and what each has"},
+    {"share", share_verb, "offer stored models to other machines, piece by piece"},
     {"web", web_verb, "chat with models in the browser: the page, served here"},
     {"convert", convert_verb, "a model to GGUF or RDRR, or to other number types"},
     {"devices", devices_verb, "list the GPUs and what they offer"},

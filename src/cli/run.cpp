@@ -10,6 +10,7 @@
 #include "cli/dry_run.h"
 #include "cli/generate_flags.h"
 #include "cli/interrupt.h"
+#include "cli/link.h"
 #include "cli/measure.h"
 #include "cli/run_report.h"
 #include "cli/verbs.h"
@@ -23,6 +24,7 @@ struct RunFlags {
   std::vector<std::string> words;
   std::optional<std::vector<int32_t>> tokens;
   std::string save, restore, system;
+  PullPeers peers;
   bool interactive = false, json = false, raw = false, quiet = false, dry_run = false;
 };
 
@@ -80,7 +82,9 @@ void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char*
       return fail(ErrorKind::kInvalidInput, "%s is given beside another grammar; an answer has one.",
                   source.c_str());
     }
-    grammar = {.kind = kind, .text = std::string(given), .source = source};
+    grammar.kind = kind;
+    grammar.text = std::string(given);
+    grammar.source = source;
     if (kind == GrammarKind::kRegex) return {};
     DP_TRY(grammar.text, read_text_file(std::string(given)));
     return {};
@@ -146,9 +150,15 @@ int run_verb(std::span<const std::string> arguments) {
             &flags.dry_run);
   add_generate_flags(args, flags.generate);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
+  args.group("A model swarm:... that is not in the store (default: the machines of this network that share)");
+  flags.peers.add_peer_flag(args);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
 
+  if (is_link(flags.model.model)) {
+    if (auto pulled = pull_link(flags.model.model, flags.peers, flags.quiet); !pulled)
+      return exit_failed(pulled.error());
+  }
   if (flags.dry_run) return dry_run(flags.model, flags.json);
   auto model = load_named_model(flags.model);
   if (!model) return exit_failed(model.error());

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
+#include "cli/sharing.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
 #include "server/server.h"
@@ -21,9 +22,12 @@ struct ServeFlags {
   server::ServerOptions server;
   std::vector<std::string> models, keys, pinned;
   std::string key_file, log_format = "text";
+  std::vector<std::string> shared;
+  std::string share_at = "127.0.0.1";
+  SharingOptions sharing;
   uint32_t port = kUsualPort;
   uint64_t body_bytes = server::HttpLimits{}.body_bytes;
-  bool json = false;
+  bool json = false, template_tools = false, no_warm_up = false;
 };
 
 void add_flags(Args& args, ServeFlags& flags) {
@@ -54,6 +58,9 @@ void add_flags(Args& args, ServeFlags& flags) {
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
   args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
             &flags.model.template_file);
+  args.flag("template-tools", 0,
+            "refuse tools that a model's template does not know (default: the conversation tells of them)",
+            &flags.template_tools);
   args.group("Files and batches");
   args.text("files", 0, "FOLDER",
             "where clients' files and batches are kept (default: a folder that ends with the server)",
@@ -69,6 +76,13 @@ void add_flags(Args& args, ServeFlags& flags) {
              &flags.model.load.pool_tokens);
   args.bytes("cache-host", 0, "SIZE", "host memory for prefixes that left the GPU's, such as 8G (default 0)",
              &flags.model.load.cache_host_bytes);
+  args.count("chunk-tokens", 0, "N",
+             "tokens of a chunk of a stream at most; 0, the default: 1 where they come slower than 50 a "
+             "second, or else up to 16",
+             &o.service.defaults.batch, {.least = 0, .most = openai::kMostChunkTokens});
+  args.flag("no-warm-up", 0,
+            "be ready before the kernels ran once: on a CPU the first requests wait for them",
+            &flags.no_warm_up);
   args.count("connections", 0, "N", "connections at a time (default 1024)", &o.http.most_connections);
   args.bytes("body", 0, "SIZE", "the longest body of a request (default 32M)", &flags.body_bytes);
   args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)",
@@ -82,8 +96,18 @@ void add_flags(Args& args, ServeFlags& flags) {
              &o.http.drain_seconds);
   args.text("log-format", 0, "text|json",
             "of the line that each request leaves on standard output (default text)", &flags.log_format);
-  args.group("If a request does not say");
+  args.group("Models for other machines (doppler pull)");
+  args.texts("share", 0, "NAME", "offer this stored model piece by piece; may be repeated (default: none)",
+             &flags.shared);
+  args.text("share-at", 0, "ADDRESS", "where, HOST:PORT (default 127.0.0.1:8019: this machine alone)",
+            &flags.share_at);
+  args.bytes("share-limit", 0, "BYTES", "upload at most so much a second, such as 2M (default: no limit)",
+             &flags.sharing.listen.upload_bytes_per_second);
+  args.flag("hidden", 0, "do not announce the shared models' machine on its network",
+            &flags.sharing.is_hidden);
+  args.group("Where a request does not say");
   add_sampling_flags(args, o.service.defaults);
+  args.group("Device");
   add_load_flags(args, flags.model);
 }
 
@@ -133,6 +157,7 @@ Result<void> check(ServeFlags& flags) {
   }
   DP_CHECK(check_options(o.service.defaults));
   DP_CHECK(read_keys(flags));
+  DP_CHECK(flags.sharing.set_address(flags.share_at));
   o.http.port = static_cast<uint16_t>(flags.port);
   o.http.limits.body_bytes = flags.body_bytes;
   o.gate.is_loopback = server::is_loopback_host(o.http.host);
@@ -148,7 +173,7 @@ std::vector<AdapterFile> named_adapters(const LoadOptions& load) {
   return out;
 }
 
-// "NAME=MODEL" or only MODEL, whose name is then that of its file or folder.
+// "NAME=MODEL" or MODEL alone, which then has the name of its file or folder.
 Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   std::vector<std::string> given = flags.models;
   if (given.empty()) given.emplace_back();
@@ -181,7 +206,7 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
       }
     }
     out.push_back(
-        {.name = std::move(name),
+        {.name = name,
          .path = path,
          .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
          .is_pinned = false,
@@ -199,6 +224,20 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   return out;
 }
 
+// Null: nothing is shared.
+Result<std::unique_ptr<Sharing>> share_models(ServeFlags& flags, std::vector<SharedModel>& shared) {
+  if (flags.shared.empty()) return std::unique_ptr<Sharing>();
+  DP_TRY(std::unique_ptr<Sharing> sharing, Sharing::open(flags.sharing));
+  DP_TRY(shared, share_stored(sharing->share(), flags.shared));
+  const swarm::Share* share = &sharing->share();
+  flags.server.service.counters = {
+      {"doppler:shared_bytes_total", "Bytes of shared models that other machines asked for.",
+       [share] { return share->bytes_sent(); }},
+      {"doppler:shared_requests_total", "Requests of other machines about shared models.",
+       [share] { return share->requests(); }}};
+  return sharing;
+}
+
 }  // namespace
 
 int serve_verb(std::span<const std::string> arguments) {
@@ -208,18 +247,31 @@ int serve_verb(std::span<const std::string> arguments) {
             "after the answers under way.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  flags.server.service.has_seed = std::ranges::find(args.given(), "seed") != args.given().end();
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
   auto sources = sources_of(flags);
   if (!sources) return exit_usage(sources.error());
   const std::string name = sources->front().name;
+  std::vector<SharedModel> shared;
+  const auto sharing = share_models(flags, shared);
+  if (!sharing) return exit_failed(sharing.error());
   auto server = server::Server::open(flags.server, std::move(*sources));
   if (!server)
     return server.error().kind() == ErrorKind::kInvalidInput ? exit_usage(server.error())
                                                              : exit_failed(server.error());
   if (flags.json) {
-    std::printf("%s\n", to_text(Json{{"url", (*server)->url()}, {"port", (*server)->port()}}).c_str());
+    Json out = {{"url", (*server)->url()}, {"port", (*server)->port()}};
+    for (const SharedModel& model : shared) {
+      out["shared"].push_back(
+          {{"name", model.name}, {"link", model.link}, {"address", (*sharing)->address()}});
+    }
+    std::printf("%s\n", to_text(out).c_str());
   } else {
     std::printf("%s is served at %s (Ctrl-C ends it)\n", name.c_str(), (*server)->url().c_str());
+    for (const SharedModel& model : shared) {
+      std::printf("%s is shared: doppler pull %s --peer %s\n", model.name.c_str(), model.link.c_str(),
+                  (*sharing)->address().c_str());
+    }
   }
   std::fflush(stdout);
   if (auto served = (*server)->run(); !served) return exit_failed(served.error());

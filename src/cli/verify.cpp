@@ -165,8 +165,8 @@ void check_structure(const VerifyFlags& flags, VerifyReport& report) {
     part.problems.push_back(text.error().sentence());
   } else {
     if (!text->tokenizer) report.notes.push_back("No tokenizer: " + text->tokenizer_problem);
-    if (!text->template_problem.empty())
-      report.notes.push_back("No chat template: " + text->template_problem);
+    if (!text->templates.chat.problem.empty())
+      report.notes.push_back("No chat template: " + text->templates.chat.problem);
   }
   if (!part.problems.empty()) return;
   part.state = State::kOk;

@@ -54,8 +54,8 @@ int web_verb(std::span<const std::string> arguments) {
             "page is at /, "
             "the package at /doppler.mjs, the default model at /models/storyteller.gguf. Ctrl-C ends it.");
   args.count("port", 'p', "PORT", "port (default 8018; 0: any free one)", &port);
-  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: only this machine)",
-            &options.host);
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+            &options.listen.host);
   args.text("site", 0, "FOLDER", "the built page (default: web/dist beside the program)", &options.folder);
   args.flag("no-open", 0, "do not open a browser", &no_open);
   args.flag("json", 0, "print one JSON object when it listens", &json);
@@ -65,7 +65,7 @@ int web_verb(std::span<const std::string> arguments) {
     return exit_usage(Error(ErrorKind::kInvalidInput,
                             format_text("Flag --port was given %u; allowed is 0 to 65535.", port)));
   }
-  options.port = static_cast<uint16_t>(port);
+  options.listen.port = static_cast<uint16_t>(port);
   if (options.folder.empty()) {
     auto page = built_page();
     if (!page) return exit_failed(page.error());
@@ -75,8 +75,8 @@ int web_verb(std::span<const std::string> arguments) {
     return exit_failed(Error(ErrorKind::kIo, "There is no index.html in " + options.folder +
                                                  "; node web/page/build.mjs --out FOLDER makes the page."));
   }
-  const bool is_near = is_this_machine(options.host);
-  auto server = store::FileServer::open(std::move(options));
+  const bool is_near = is_this_machine(options.listen.host);
+  auto server = store::open_file_server(std::move(options));
   if (!server) return exit_failed(server.error());
   const std::string url = (*server)->url();
   if (json) {

@@ -7,6 +7,7 @@
 #include "doppler/doppler.h"
 #include "engine/adapter_registry_native.h"
 #include "engine/api_impl.h"
+#include "engine/draft_model.h"
 #include "engine/guide_native.h"
 #include "engine/model_options.h"
 #include "engine/scheduler_driver_native.h"

@@ -1,5 +1,5 @@
-// Vectors of texts: the states that an embedding model gives for a text's tokens, pooled as its files say; scores of a text
-// for a query. Platform-free. Read next: score.h, which runs the tokens.
+// Vectors of texts: the states that an embedding model gives for a text's tokens, pooled as its files say; scores of a
+// text for a query. Platform-free. Read next: score.h, which runs the tokens.
 #pragma once
 
 #include <span>
@@ -28,6 +28,10 @@ Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> t
 // How well a text answers a query, 0 to 1: sigmoid of the one class of an encoder with a class head, or the share of "yes"
 // against "no" of a model that writes text (as Qwen3-Reranker is asked), whose plans give all logits, or those two as classes.
 // Error: another model; one without a tokenizer.
-Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text);
+struct Score {
+  float value = 0;
+  uint32_t tokens = 0;  // that were evaluated
+};
+Task<Result<Score>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text);
 
 }  // namespace doppler::engine

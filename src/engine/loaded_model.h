@@ -12,7 +12,6 @@
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
 #include "model/plan_runner.h"
-#include "tokenizer/template/chat_template.h"
 #include "tokenizer/tokenizer.h"
 
 namespace doppler::tmpl {
@@ -25,9 +24,7 @@ namespace doppler::engine {
 struct TextModel {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // null: the checkpoint has none
   std::string tokenizer_problem;                          // why it is null
-  std::string template_source;                            // empty: none
-  std::optional<tmpl::ChatTemplate> chat_template;
-  std::string template_problem;       // why there is no chat_template although there is a source
+  ModelTemplates templates;
   std::vector<uint32_t> stop_tokens;  // end-of-generation ids
 };
 // template_override: Jinja text that replaces the model's own, or empty. An override that does not parse is an

@@ -24,6 +24,7 @@ struct Script {
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
           const std::vector<uint32_t>& generated = {}) {
     error.clear();
+    options.draft_rows = 2;
     scheduler = std::move(
         *Scheduler::create(runner, {.vocab_size = 2000, .tickets_ahead = 3, .piece_seconds = piece_seconds}));
     scheduler->hold(held);
@@ -31,7 +32,8 @@ struct Script {
                         {.vocab_size = 2000,
                          .ctx_len = runner.ctx,
                          .stop_tokens = std::move(stops),
-                         .drafts = DraftUse::kAlways},
+                         .drafting = model::Drafting::kNext,
+                         .drafters = {.next_layer = true}},
                         std::move(prompt), std::move(options));
     answer.go_on_behind(generated);
     bool is_going = !answer.ended();

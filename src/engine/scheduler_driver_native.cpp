@@ -25,11 +25,23 @@ bool StreamLine::has_news() {
   return !arrived_.tokens.empty() || arrived_.ended;
 }
 
-Arrived StreamLine::take() {
+Arrived StreamLine::take(uint32_t most) {
   const std::lock_guard lock(mutex_);
   Arrived out = arrived_;
-  arrived_.tokens.clear();
-  arrived_.logprobs.clear();
+  if (most == 0 || out.tokens.size() <= most) {
+    arrived_.tokens.clear();
+    arrived_.logprobs.clear();
+    return out;
+  }
+  const auto keep_rest = [most](auto& all, auto& taken) {
+    if (all.empty()) return;
+    all.erase(all.begin(), all.begin() + most);
+    taken.resize(most);
+  };
+  keep_rest(arrived_.tokens, out.tokens);
+  keep_rest(arrived_.logprobs, out.logprobs);
+  out.ended = false;
+  out.has_more = true;
   return out;
 }
 
@@ -52,6 +64,15 @@ bool StreamLine::deliver() {
   came_.notify_one();
   if (on_news_) on_news_();
   return ended;
+}
+
+void StreamLine::accept(std::shared_ptr<engine::Stream> stream) {
+  stream_ = std::move(stream);
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_.accepted = true;
+  }
+  if (on_news_) on_news_();
 }
 
 void StreamLine::fail(Error error) {
@@ -205,7 +226,7 @@ std::shared_ptr<StreamLine> SchedulerDriver::submit_later(engine::Request reques
   post([this, line, parent = std::move(parent), request = std::move(request)] {
     auto stream = begin(request, parent);
     if (!stream) return line->fail(std::move(stream).error());
-    line->stream_ = std::move(*stream);
+    line->accept(std::move(*stream));
     lines_.push_back(line);
   });
   return line;

@@ -24,17 +24,20 @@ class StreamLine {
  public:
   // `on_news`: who runs the turns calls it after each delivery; may be empty.
   StreamLine(std::shared_ptr<engine::Stream> stream, std::function<void()> on_news)
-      : stream_(std::move(stream)), on_news_(std::move(on_news)) {}
+      : stream_(std::move(stream)), on_news_(std::move(on_news)) {
+    arrived_.accepted = stream_ != nullptr;
+  }
   // Waits until there are tokens or the end, which a thread brings; SchedulerDriver::wait() needs none.
   Arrived wait();
-  // What is there, if only nothing.
-  Arrived take();
+  // Takes the tokens that are there, at most so many, and the end after all of them. 0: all.
+  Arrived take(uint32_t most = 0);
 
  private:
   friend class SchedulerDriver;
   bool has_news();
-  bool deliver();          // by who runs the turns; true: the stream has ended
-  void fail(Error error);  // there: it did not begin
+  bool deliver();                                       // by who runs the turns; true: the stream has ended
+  void accept(std::shared_ptr<engine::Stream> stream);  // there: it is in the queue
+  void fail(Error error);                               // there: it did not begin
 
   std::shared_ptr<engine::Stream> stream_;  // of who runs the turns
   uint32_t told_evaluated_ = 0;             // there: of the prompt, at the last delivery

@@ -14,16 +14,24 @@ double seconds(std::chrono::steady_clock::time_point from, std::chrono::steady_c
 }  // namespace
 
 AnswerConfig answer_config(const LoadedModel& loaded) {
-  return {.vocab_size = loaded.runner->config().vocab_size,
-          .ctx_len = loaded.runner->ctx_len(),
-          .stop_tokens = loaded.text.stop_tokens,
-          .batch = default_batch(loaded),
-          .drafts = loaded.runner->options().drafting == model::Drafting::kOn ? DraftUse::kAlways
-                                                                              : DraftUse::kWhereFaster};
+  AnswerConfig config{
+      .vocab_size = loaded.runner->config().vocab_size,
+      .ctx_len = loaded.runner->ctx_len(),
+      .stop_tokens = loaded.text.stop_tokens,
+      .batch = default_batch(loaded),
+      .drafting = loaded.runner->options().drafting,
+      .drafters = {.next_layer = loaded.runner->has_drafts(), .model = loaded.draft != nullptr}};
+  // On a CPU a step of n rows takes nearly as long as n steps, so that no search pays for the plans that it needs.
+  const bool searches = model::drafter_of(config.drafting, config.drafters) == model::Drafter::kLookup;
+  const bool is_cpu = loaded.runner->device().caps().type == gpu::AdapterType::kCpu;
+  if (searches && is_cpu && config.drafting == model::Drafting::kAuto)
+    config.drafting = model::Drafting::kOff;
+  return config;
 }
 
 SchedulerConfig scheduler_config(LoadedModel& loaded) {
-  SchedulerConfig config{.vocab_size = loaded.runner->config().vocab_size,
+  SchedulerConfig config{.drafter = loaded.drafter.get(),
+                         .vocab_size = loaded.runner->config().vocab_size,
                          .decode_steps = default_batch(loaded)};
   if (loaded.runner->runner()->max_sequences() > 1) return config;
   // One slot: nobody else waits for its place, and its steps are short.
@@ -70,7 +78,8 @@ Result<Request> StreamAnswer::next_request(Request request) const {
   request.settings = settings_of(options_, config_, tokenizer_.get(), segment);
   request.settings.generated = done - segment_start_;
   request.tokens = sequence_;
-  request.drafts = config_.drafts;
+  request.drafts =
+      DraftPolicy(options_.draft_rows != 0 ? DraftUse::kAlways : DraftUse::kWhereFaster, options_.draft_rows);
   request.batch = checked.batch;
   request.submits = options_.readback_interval;
   return request;
@@ -102,6 +111,7 @@ Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
   timings.drafted_tokens += static_cast<uint32_t>(drafts.drafted - drafts_.drafted);
   timings.accepted_tokens += static_cast<uint32_t>(drafts.accepted - drafts_.accepted);
   drafts_ = drafts;
+  if (drafts.drafted != 0) timings.drafter = model::drafter_name(drafter_of(options_, config_));
   if (!arrived.tokens.empty() && answer_.result().tokens.size() > 1)
     timings.decode_seconds = seconds(first_token_at_, now);
   if (!answer_.ended() && arrived.error) return forward(Error(*arrived.error));

@@ -16,10 +16,12 @@
 
 namespace doppler::engine {
 
-// What came of a stream since the reader last asked.
+// The part of a stream that came since the reader last asked.
 struct Arrived {
   std::vector<uint32_t> tokens;
   std::vector<kernels::LogProbEntry> logprobs;  // one a token, or none
+  bool accepted = false;                        // the scheduler took the request
+  bool has_more = false;                        // that the reader did not want yet
   bool ended = false;                           // with one of the two
   std::optional<StopReason> reason;
   std::optional<Error> error;

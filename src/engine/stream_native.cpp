@@ -89,10 +89,14 @@ Result<std::optional<std::string>> Stream::Impl::next(const std::atomic<bool>* c
 }
 
 Result<StreamPiece> Stream::Impl::try_next() {
-  if (answer.ended()) return StreamPiece{.ended = true};
+  if (answer.ended()) return StreamPiece{.text = {}, .accepted = true, .ended = true};
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  DP_TRY(std::string text, accept(of, of->take()));
-  return StreamPiece{.text = std::move(text), .ended = answer.ended()};
+  const engine::Arrived arrived = of->take(answer.options().batch);
+  DP_TRY(std::string text, accept(of, arrived));
+  return StreamPiece{.text = std::move(text),
+                     .accepted = arrived.accepted,
+                     .ended = answer.ended(),
+                     .has_more = arrived.has_more && !answer.ended()};
 }
 
 Result<std::string> Stream::Impl::accept(const std::shared_ptr<engine::StreamLine>& of,

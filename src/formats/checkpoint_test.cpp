@@ -10,12 +10,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/half.h"
 #include "base/json.h"
 #include "formats/architectures/config.h"
 #include "formats/file_set_native.h"
 #include "formats/gguf/gguf_writer.h"
-#include "formats/quant/float8.h"
 #include "formats/recognise.h"
 #include "formats/safetensors/safetensors_writer.h"
 #include "formats/test_helpers.h"
@@ -24,19 +22,6 @@ namespace doppler::formats {
 namespace {
 
 using Files = MemoryFileSet::Files;
-
-Result<std::unique_ptr<Checkpoint>> open(Files files, std::string main_file = "",
-                                         uint64_t* bytes_read = nullptr) {
-  static uint64_t ignored = 0;
-  auto set = std::make_unique<MemoryFileSet>(std::move(files), std::move(main_file),
-                                             bytes_read ? bytes_read : &ignored);
-  return run_now(open_checkpoint(std::move(set)));
-}
-
-std::string refusal(Files files, std::string main_file = "") {
-  const auto opened = open(std::move(files), std::move(main_file));
-  return opened ? "" : opened.error().sentence();
-}
 
 std::vector<uint8_t> small_gguf(uint32_t split_number = 0, uint32_t split_count = 1,
                                 std::string tensor = "weight") {
@@ -80,7 +65,7 @@ std::vector<uint8_t> small_safetensors(std::vector<std::string> names) {
 }
 
 TEST(Checkpoint, ReadsGguf) {
-  const auto model = must(open({{"m.gguf", small_gguf()}}, "m.gguf"));
+  const auto model = must(open_in_memory({{"m.gguf", small_gguf()}}, "m.gguf"));
   ASSERT_EQ(model->kind(), Checkpoint::Kind::kGguf);
   const GgufFile& gguf = *model->gguf();
   EXPECT_EQ(gguf.version(), 3u);
@@ -108,12 +93,12 @@ TEST(Checkpoint, ReadsGguf) {
 TEST(Checkpoint, ReadsSplitGguf) {
   const Files files = {{"m-00001-of-00002.gguf", small_gguf(0, 2, "a")},
                        {"m-00002-of-00002.gguf", small_gguf(1, 2, "b")}};
-  const auto model = must(open(files));
+  const auto model = must(open_in_memory(files));
   EXPECT_EQ(model->find("b")->file, 1u);
   EXPECT_EQ(model->file_count(), 2u);
-  EXPECT_EQ(refusal(files, "m-00002-of-00002.gguf"),
+  EXPECT_EQ(checkpoint_refusal(files, "m-00002-of-00002.gguf"),
             "model is a part of a model split into 2 files; name the first one, m-00001-of-00002.gguf.");
-  EXPECT_EQ(refusal({{"m-00001-of-00002.gguf", small_gguf(0, 2)}}),
+  EXPECT_EQ(checkpoint_refusal({{"m-00001-of-00002.gguf", small_gguf(0, 2)}}),
             "File m-00002-of-00002.gguf of model is missing.");
 }
 
@@ -153,14 +138,14 @@ TEST(Checkpoint, ReadsHeadersOnly) {
   std::vector<uint8_t> bytes = header.build();
   bytes.resize(header.file_bytes());
   uint64_t bytes_read = 0;
-  must(open({{"m.gguf", bytes}}, "m.gguf", &bytes_read));
+  must(open_in_memory({{"m.gguf", bytes}}, "m.gguf", &bytes_read));
   EXPECT_LE(bytes_read, (1u << 20) + 2 * kRecogniseBytes);  // of 16 MiB
 }
 
 TEST(Checkpoint, ReadsHuggingFaceFolders) {
   const auto config = bytes_of_text(R"({"model_type": "llama"})");
   const auto single =
-      must(open({{"config.json", config}, {"model.safetensors", small_safetensors({"a", "b"})}}));
+      must(open_in_memory({{"config.json", config}, {"model.safetensors", small_safetensors({"a", "b"})}}));
   EXPECT_EQ(single->kind(), Checkpoint::Kind::kHuggingFace);
   EXPECT_EQ(single->tensors().size(), 2u);
   EXPECT_EQ(*must(get_string(single->config(), "model_type")), "llama");
@@ -174,15 +159,17 @@ TEST(Checkpoint, ReadsHuggingFaceFolders) {
                    {"2.safetensors", small_safetensors({"b"})},
                    {"model.safetensors.index.json",
                     bytes_of_text(R"({"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})")}};
-  EXPECT_EQ(must(open(sharded))->find("b")->file, 1u);
-  EXPECT_EQ(must(open(sharded, "2.safetensors"))->find("a")->file, 0u);  // one shard names the whole model
+  EXPECT_EQ(must(open_in_memory(sharded))->find("b")->file, 1u);
+  EXPECT_EQ(must(open_in_memory(sharded, "2.safetensors"))->find("a")->file,
+            0u);  // one shard names the whole model
   sharded["2.safetensors"] = small_safetensors({"c"});
-  EXPECT_NE(refusal(sharded).find("places tensor \"b\" in 2.safetensors, but that file does not hold it"),
+  EXPECT_NE(checkpoint_refusal(sharded).find(
+                "places tensor \"b\" in 2.safetensors, but that file does not hold it"),
             std::string::npos);
   sharded["2.safetensors"] = small_safetensors({"b", "a"});
-  EXPECT_EQ(refusal(sharded), "Tensor \"a\" is in both 1.safetensors and 2.safetensors.");
+  EXPECT_EQ(checkpoint_refusal(sharded), "Tensor \"a\" is in both 1.safetensors and 2.safetensors.");
   sharded.erase("2.safetensors");
-  EXPECT_EQ(refusal(sharded), "model has a config.json but no 2.safetensors.");
+  EXPECT_EQ(checkpoint_refusal(sharded), "model has a config.json but no 2.safetensors.");
 }
 
 std::vector<uint8_t> safetensors_with(const std::vector<std::string>& names,
@@ -202,23 +189,23 @@ constexpr const char* kTiedConfig =
 // safetensors' own save_model() leaves one of two equal tensors out; some trainers do so too, without a note.
 TEST(Checkpoint, ATableStoredAsTheOutputMatrixHasItsOwnName) {
   const std::vector<std::string> names = {"lm_head.weight", "model.layers.0.mlp.up_proj.weight"};
-  const auto said = must(
-      open({{"config.json", bytes_of_text(R"({"model_type": "llama"})")},
-            {"model.safetensors",
-             safetensors_with(names, {{"format", "pt"}, {"model.embed_tokens.weight", "lm_head.weight"}})}}));
+  const auto said = must(open_in_memory(
+      {{"config.json", bytes_of_text(R"({"model_type": "llama"})")},
+       {"model.safetensors",
+        safetensors_with(names, {{"format", "pt"}, {"model.embed_tokens.weight", "lm_head.weight"}})}}));
   EXPECT_TRUE(said->find("model.embed_tokens.weight"));
   EXPECT_FALSE(said->find("lm_head.weight"));
-  const auto tied = must(open(
+  const auto tied = must(open_in_memory(
       {{"config.json", bytes_of_text(kTiedConfig)}, {"model.safetensors", safetensors_with(names, {})}}));
   EXPECT_TRUE(tied->find("model.embed_tokens.weight"));
-  const auto untied = must(open({{"config.json", bytes_of_text(R"({"model_type": "llama"})")},
-                                 {"model.safetensors", safetensors_with(names, {})}}));
+  const auto untied = must(open_in_memory({{"config.json", bytes_of_text(R"({"model_type": "llama"})")},
+                                           {"model.safetensors", safetensors_with(names, {})}}));
   EXPECT_TRUE(untied->find("lm_head.weight"));
 }
 
 TEST(Checkpoint, AnIndexMayNameATiedTensorThatIsInNoFile) {
   const auto with = [](const char* config, const std::vector<std::string>& stored) {
-    return refusal(
+    return checkpoint_refusal(
         {{"config.json", bytes_of_text(config)},
          {"1.safetensors", safetensors_with(stored, {})},
          {"model.safetensors.index.json",
@@ -235,91 +222,31 @@ TEST(Checkpoint, AnIndexMayNameATiedTensorThatIsInNoFile) {
 TEST(Checkpoint, AFolderWithAConfigurationAndOneGgufIsThatGguf) {
   const Files one = {
       {"config.json", bytes_of_text("{}")}, {"m.gguf", small_gguf()}, {"mmproj-m.gguf", small_gguf()}};
-  EXPECT_EQ(must(open(one))->kind(), Checkpoint::Kind::kGguf);
+  EXPECT_EQ(must(open_in_memory(one))->kind(), Checkpoint::Kind::kGguf);
   Files two = one;
   two["n.gguf"] = small_gguf();
-  EXPECT_EQ(refusal(two), "Folder model holds 2 GGUF files; name a single file, such as m.gguf.");
+  EXPECT_EQ(checkpoint_refusal(two), "Folder model holds 2 GGUF files; name one of them, such as m.gguf.");
   Files other = one;
   other["consolidated.safetensors"] = small_safetensors({"a"});
-  EXPECT_EQ(refusal(other),
+  EXPECT_EQ(checkpoint_refusal(other),
             "model has a config.json but no model.safetensors; it also holds m.gguf, which may be named.");
 }
 
 TEST(Checkpoint, AModuleWhoseFolderIsMissingIsNamed) {
-  EXPECT_EQ(refusal({{"config.json", bytes_of_text(R"({"model_type": "bert"})")},
-                     {"model.safetensors", small_safetensors({"a"})},
-                     {"modules.json", bytes_of_text(R"([{"type": "x.Pooling", "path": "1_Pooling"}])")}}),
+  EXPECT_EQ(checkpoint_refusal(
+                {{"config.json", bytes_of_text(R"({"model_type": "bert"})")},
+                 {"model.safetensors", small_safetensors({"a"})},
+                 {"modules.json", bytes_of_text(R"([{"type": "x.Pooling", "path": "1_Pooling"}])")}}),
             "modules.json of model names 1_Pooling, but there is no 1_Pooling/config.json; \"doppler pull "
             "--replace\" "
             "fetches it.");
-}
-
-TEST(Checkpoint, EmptyEightBitFloatsNeedNoScales) {
-  const SafetensorsItem items[] = {{"empty", DType::kF8E4M3, {0}, {}}};
-  MemorySink sink;
-  ASSERT_TRUE(write_safetensors(items, {}, sink));
-  EXPECT_EQ(refusal({{"config.json", bytes_of_text("{}")}, {"model.safetensors", sink.bytes()}}), "");
-}
-
-// w = code * scale, by blocks of the config's size, by rows, and as a whole; a read from the middle on gives the same.
-TEST(Checkpoint, EightBitFloatsBesideTheirScalesAreBF16) {
-  constexpr uint64_t kN = 5, kK = 7, kExperts = 2;
-  std::vector<uint8_t> codes(kExperts * kN * kK);
-  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i * 11 % 127 + i % 2 * 128);
-  const std::vector<float> scales = {0.5f, 2.0f,  3.0f,  0.01f, 7.0f,  1.5f,
-                                     0.3f, 11.0f, 1e-3f, 5.0f,  0.25f, 9.0f};
-  const auto bytes_of_floats = [&](size_t count) {
-    std::vector<uint8_t> bytes(4 * count);
-    std::memcpy(bytes.data(), scales.data(), bytes.size());
-    return bytes;
-  };
-  const std::span<const uint8_t> one(codes.data(), kN * kK);
-  const std::vector<uint8_t> blocks = bytes_of_floats(12), rows = bytes_of_floats(kN),
-                             whole = bytes_of_floats(1);
-  const SafetensorsItem items[] = {{"x.weight", DType::kF8E4M3, {kExperts, kN, kK}, codes},
-                                   {"x.weight_scale_inv", DType::kF32, {kExperts, 3, 2}, blocks},
-                                   {"y.weight", DType::kF8E4M3, {kN, kK}, one},
-                                   {"y.weight_scale", DType::kF32, {kN, 1}, rows},
-                                   {"y.input_scale", DType::kF32, {1}, whole},
-                                   {"z.weight", DType::kF8E4M3, {kN, kK}, one},
-                                   {"z.weight_scale_inv", DType::kF32, {}, whole}};
-  const auto file_of = [](std::span<const SafetensorsItem> tensors) {
-    MemorySink sink;
-    EXPECT_TRUE(write_safetensors(tensors, {}, sink));
-    return sink.bytes();
-  };
-  const auto config =
-      bytes_of_text(R"({"model_type": "llama", "quantization_config": {"weight_block_size": [2, 4]}})");
-  const auto model = must(open({{"config.json", config}, {"model.safetensors", file_of(items)}}));
-  EXPECT_EQ(model->tensors().size(), 3u);
-  const auto expect = [&](const char* name, auto scale_of) {
-    const TensorInfo& tensor = *model->find(name);
-    EXPECT_EQ(tensor.type, DType::kBF16);
-    const std::vector<uint8_t> got = must(run_now(model->read_tensor(tensor)));
-    ASSERT_EQ(got.size(), tensor.bytes);
-    for (size_t i = 0; i < got.size() / 2; ++i) {
-      const float wanted = e4m3_to_f32(codes[i]) * scale_of(i / kK, i % kK);
-      ASSERT_EQ(got[2 * i] | got[2 * i + 1] << 8, f32_to_bf16(wanted)) << name << " " << i;
-    }
-  };
-  expect("x.weight",
-         [&](size_t row, size_t column) { return scales[(row / kN * 3 + row % kN / 2) * 2 + column / 4]; });
-  expect("y.weight", [&](size_t row, size_t) { return scales[row]; });
-  expect("z.weight", [&](size_t, size_t) { return scales[0]; });
-  EXPECT_EQ(refusal({{"config.json", config}, {"model.safetensors", file_of(std::span(items).first(1))}}),
-            "Tensor \"x.weight\" is of 8-bit floats, but there is no \"x.weight_scale_inv\" beside it.");
-  const SafetensorsItem others[] = {items[0], {"x.weight_scale_inv", DType::kF32, {12}, blocks}};
-  EXPECT_EQ(
-      refusal({{"config.json", config}, {"model.safetensors", file_of(others)}}),
-      "The scales \"x.weight_scale_inv\" fit the 8-bit floats neither as one, nor as one a row, nor as one a "
-      "block of 2 by 4.");
 }
 
 // As llama.cpp ships vocabularies: tokenize and inspect read them, nothing runs them.
 TEST(Checkpoint, AVocabularyAloneOpensAndDoesNotRun) {
   GgufHeader header;
   header.add_string("general.architecture", "llama");
-  const auto vocabulary = must(open({{"v.gguf", header.build()}}, "v.gguf"));
+  const auto vocabulary = must(open_in_memory({{"v.gguf", header.build()}}, "v.gguf"));
   EXPECT_TRUE(vocabulary->tensors().empty());
   EXPECT_EQ(read_config(*vocabulary).error().sentence(),
             "model holds no tensors: it is only a vocabulary or metadata.");
@@ -327,24 +254,28 @@ TEST(Checkpoint, AVocabularyAloneOpensAndDoesNotRun) {
 
 TEST(Checkpoint, SaysWhatIsNoModel) {
   const auto text = [](std::string_view content) { return Files{{"x", bytes_of_text(content)}}; };
-  EXPECT_EQ(refusal(text(""), "x"), "x is empty.");
-  EXPECT_NE(refusal(text("version https://git-lfs.github.com/spec/v1\n"), "x").find("a Git LFS pointer"),
+  EXPECT_EQ(checkpoint_refusal(text(""), "x"), "x is empty.");
+  EXPECT_NE(
+      checkpoint_refusal(text("version https://git-lfs.github.com/spec/v1\n"), "x").find("a Git LFS pointer"),
+      std::string::npos);
+  EXPECT_NE(checkpoint_refusal(text("\n <!DOCTYPE html>"), "x").find("a web page"), std::string::npos);
+  EXPECT_NE(checkpoint_refusal(text("PK\x03\x04zip"), "x").find("PyTorch"), std::string::npos);
+  EXPECT_NE(checkpoint_refusal(text("{\"a\": 1}"), "x").find("a JSON text; name the folder"),
             std::string::npos);
-  EXPECT_NE(refusal(text("\n <!DOCTYPE html>"), "x").find("a web page"), std::string::npos);
-  EXPECT_NE(refusal(text("PK\x03\x04zip"), "x").find("PyTorch"), std::string::npos);
-  EXPECT_NE(refusal(text("{\"a\": 1}"), "x").find("a JSON text; name the folder"), std::string::npos);
-  EXPECT_NE(refusal(text(std::string(100, '\0')), "x").find("unfinished download"), std::string::npos);
-  EXPECT_NE(refusal(text("Hello, world."), "x").find("begins neither as GGUF nor as safetensors"),
+  EXPECT_NE(checkpoint_refusal(text(std::string(100, '\0')), "x").find("unfinished download"),
             std::string::npos);
-  EXPECT_EQ(refusal({}), "model holds no model: neither config.json nor a .gguf file nor manifest.json.");
-  EXPECT_EQ(refusal({{"a.gguf", small_gguf()}, {"b.gguf", small_gguf()}}),
-            "Folder model holds 2 GGUF files; name a single file, such as a.gguf.");
-  EXPECT_NE(refusal({{"config.json", bytes_of_text("{}")}, {"pytorch_model.bin", {1}}})
+  EXPECT_NE(checkpoint_refusal(text("Hello, world."), "x").find("begins neither as GGUF nor as safetensors"),
+            std::string::npos);
+  EXPECT_EQ(checkpoint_refusal({}),
+            "model holds no model: neither config.json nor a .gguf file nor manifest.json.");
+  EXPECT_EQ(checkpoint_refusal({{"a.gguf", small_gguf()}, {"b.gguf", small_gguf()}}),
+            "Folder model holds 2 GGUF files; name one of them, such as a.gguf.");
+  EXPECT_NE(checkpoint_refusal({{"config.json", bytes_of_text("{}")}, {"pytorch_model.bin", {1}}})
                 .find("only PyTorch weights"),
             std::string::npos);
-  EXPECT_EQ(refusal({{"config.json", bytes_of_text("[]")}}),
+  EXPECT_EQ(checkpoint_refusal({{"config.json", bytes_of_text("[]")}}),
             "config.json must hold a JSON object, but it is array.");
-  EXPECT_EQ(refusal({{"a.safetensors", small_safetensors({"t"})}}, "a.safetensors"),
+  EXPECT_EQ(checkpoint_refusal({{"a.safetensors", small_safetensors({"t"})}}, "a.safetensors"),
             "There is no config.json beside model, so its architecture is unknown.");
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "formats/byte_reader.h"
+#include "formats/checkpoint.h"
 #include "formats/source.h"
 
 namespace doppler::formats {
@@ -85,5 +86,21 @@ class MemoryFileSet final : public FileSet {
 };
 
 inline std::vector<uint8_t> bytes_of_text(std::string_view text) { return {text.begin(), text.end()}; }
+
+// `bytes_read`, unless null, grows by what was read.
+inline Result<std::unique_ptr<Checkpoint>> open_in_memory(MemoryFileSet::Files files,
+                                                          std::string main_file = "",
+                                                          uint64_t* bytes_read = nullptr) {
+  static uint64_t ignored = 0;
+  auto set = std::make_unique<MemoryFileSet>(std::move(files), std::move(main_file),
+                                             bytes_read ? bytes_read : &ignored);
+  return run_now(open_checkpoint(std::move(set)));
+}
+
+// The sentence with which files are no checkpoint; empty: they are one.
+inline std::string checkpoint_refusal(MemoryFileSet::Files files, std::string main_file = "") {
+  const auto opened = open_in_memory(std::move(files), std::move(main_file));
+  return opened ? "" : opened.error().sentence();
+}
 
 }  // namespace doppler::formats

@@ -140,7 +140,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("next", next_variants(), next);
   add("draft_begin", draft_begin_variants(), DraftBegin{});
   add("draft_end", draft_end_variants(), DraftEnd{});
+  add("lookup_drafts", lookup_drafts_variants(), LookupDrafts{});
   add("next_tokens", next_tokens_variants(), NextTokens{});
+  add("text_from_ring", text_from_ring_variants(), TextFromRing{});
   for (const RepackRow& row : repack_variants()) {
     Repack repack{.from = row.from, .to = *dtype_info(row.from).tiles};
     repack.k = kHidden;

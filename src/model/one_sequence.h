@@ -13,6 +13,7 @@
 #include "kernels/common/step_state.h"
 #include "model/adapter_set.h"
 #include "model/choice_plans.h"
+#include "model/draft_plans.h"
 #include "model/host_table.h"
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
@@ -39,14 +40,14 @@ struct OneSequenceParts {
   const ChoicePlans* choices = nullptr;
   AdapterSet* adapters = nullptr;
   TicketWatch* watch = nullptr;
-  bool drafts = false;  // plans have the next-token layer
+  bool has_next_layer = false;  // plans of prompts have the next-token layer
   uint32_t ctx_len = 0, chunk = 0, vocab_size = 0, tickets = 0;
-  // The plan of a decode step up to so many keys, of a step that drafts, and of up to so many rows of a prompt: ""
-  // (no row chooses a token), ".greedy" or ".sample".
+  // The plan of a decode step up to so many keys, and of up to so many rows of a prompt: "" (no row chooses a token),
+  // ".greedy" or ".sample".
   std::function<const gpu::Plan&(bool greedy, uint32_t keys)> decode_plan;
-  std::function<const gpu::Plan&(bool greedy)> draft_plan;
   std::function<const gpu::Plan&(std::string_view kind, uint32_t rows)> prompt_plan;
   std::function<Task<Result<void>>(SamplerParts)> add_choices;
+  std::function<Task<Result<void>>(const DraftNeed&)> add_drafts;  // null: no plan may draft
 };
 
 class OneSequence final : public SequenceRunner {
@@ -65,7 +66,9 @@ class OneSequence final : public SequenceRunner {
   uint32_t max_block_reads() const override { return 0; }
   bool holds_text() const override { return true; }
   uint32_t continues_from(uint32_t count) const override;
-  bool can_draft(uint32_t slot) const override;
+  std::span<const uint32_t> draft_rows(const GenerationSettings& settings) const override;
+  bool may_prepare_drafts(const GenerationSettings& settings) const override;
+  Task<Result<void>> prepare_drafts(const GenerationSettings& settings) override;
   bool goes_on_without_lost() override { return parts_.watch && parts_.watch->goes_on_without_lost(); }
 
   std::shared_ptr<const AdapterMix> first_adapters() const override { return parts_.adapters->first(); }
@@ -90,6 +93,7 @@ class OneSequence final : public SequenceRunner {
   // step() and decode() in two: what comes before their submit, and that. Between them others may replay parts of the
   // plan.
   struct Step {
+    const gpu::Plan* before = nullptr;  // replayed once, before all else; null: nothing
     const gpu::Plan* plan = nullptr;
     uint32_t rows = 1, times = 1, submits = 1;
     uint32_t last_times = 1;  // of the last submit
@@ -109,8 +113,12 @@ class OneSequence final : public SequenceRunner {
  private:
   Result<void> write_state();
   Result<void> write_past();
-  void note_entries(std::span<const uint32_t> entries, bool drafts);
+  void note_entries(std::span<const uint32_t> entries, uint32_t rows);
+  Result<void> write_text();
+  uint32_t draft_rounds(const DecodeSteps& steps) const;
+  Step open_draft(uint32_t rounds, uint32_t rows);
   SamplerParts choices() const { return parts_of(settings_); }
+  bool drafts(const GenerationSettings& settings) const;
 
   gpu::Device& device_;
   const OneSequenceParts parts_;
@@ -121,7 +129,11 @@ class OneSequence final : public SequenceRunner {
   kernels::StepState
       host_state_;  // as the next step over a prompt will write it; pos: of the next token at most
   std::vector<uint32_t> recent_;  // the last kRecentTokens before the first sampled one
-  uint32_t last_token_ = 0;       // the last token that was collected
+  std::vector<uint32_t> text_;  // the tokens that are known: the prompt as it is queued, then those collected
+  size_t text_written_ = 0;     // of it, where the drafter lookup searches
+  bool text_begun_ = false;     // there
+  bool has_row_settings_ = false;  // each row of steps that draft
+  uint32_t last_token_ = 0;        // the last token that was collected
   uint32_t next_slot_ = 0, ring_index_ = 0;
 };
 

@@ -33,7 +33,7 @@ Task<Result<void>> PlanRunner::make_one() {
                        .choices = &choice_plans_,
                        .adapters = &adapters_,
                        .watch = watch_.get(),
-                       .drafts = drafts_,
+                       .has_next_layer = drafts_,
                        .ctx_len = options_.ctx_len,
                        .chunk = options_.chunk,
                        .vocab_size = config_.vocab_size,
@@ -41,11 +41,11 @@ Task<Result<void>> PlanRunner::make_one() {
                        .decode_plan = [this](bool greedy, uint32_t keys) -> const gpu::Plan& {
                          return decode_plan(greedy, keys);
                        },
-                       .draft_plan = [this](bool greedy) -> const gpu::Plan& { return draft_plan(greedy); },
                        .prompt_plan = [this](std::string_view kind, uint32_t rows) -> const gpu::Plan& {
                          return plan_of_rows(kind, rows);
                        },
-                       .add_choices = [this](SamplerParts parts) { return add_choices(parts); }});
+                       .add_choices = [this](SamplerParts parts) { return add_choices(parts); },
+                       .add_drafts = [this](const DraftNeed& need) { return add_drafts(need); }});
   runner_ = one_.get();
   if (pager_) make_paged();
   auto making = one_->make_readback();

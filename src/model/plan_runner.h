@@ -24,6 +24,7 @@
 #include "model/adapter_set.h"
 #include "model/all_rows.h"
 #include "model/choice_plans.h"
+#include "model/draft_plans.h"
 #include "model/expert_pager.h"
 #include "model/host_table.h"
 #include "model/kv_cache.h"
@@ -35,13 +36,6 @@
 #include "model/weight_stream.h"
 
 namespace doppler::model {
-
-// Whether a model's next-token layer drafts a token a step, which the step checks (plan_runner_draft.cpp).
-enum class Drafting : uint8_t {
-  kAuto,  // where the model has such a layer and nothing speaks against it
-  kOff,
-  kOn,  // what speaks against it is an error
-};
 
 struct RunnerOptions {
   kernels::Policy policy;
@@ -134,7 +128,9 @@ class PlanRunner {
   const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
   // Buffers, bind groups and pipelines of plans that generations asked for behind the load.
-  uint64_t objects_created_later() const { return choice_plans_.objects_created(); }
+  uint64_t objects_created_later() const {
+    return choice_plans_.objects_created() + draft_plans_.objects_created();
+  }
   const LoadTimes& load_times() const { return load_times_; }
   // Whether the model's next-token layer was loaded; and why it does not draft: of the model and the options, ""
   // where it was not asked for or does.
@@ -143,8 +139,8 @@ class PlanRunner {
   // The plan of a decode step of one sequence up to `keys` tokens, and of `rows` of a prompt with sampling.
   const gpu::Plan& decode_plan(bool greedy, uint32_t keys) const;
   const gpu::Plan& prefill_plan(uint32_t rows) const;
-  // Likewise of a step that drafts. Only where has_drafts().
-  const gpu::Plan& draft_plan(bool greedy) const;
+  // Those of steps that draft, as far as they were made.
+  const DraftPlans& draft_plans() const { return draft_plans_; }
 
  private:
   PlanRunner(gpu::Device& device, formats::ModelConfig config, RunnerOptions options)
@@ -176,10 +172,16 @@ class PlanRunner {
   // Drafts: plan_runner_draft.cpp.
   void refuse_drafts(std::string reason);
   Task<Result<void>> make_draft_buffers(gpu::PlanBuilder& builder);
-  Result<void> record_draft_begin(kernels::Context& ctx);
+  DraftShape draft_shape() const;
+  Task<Result<void>> add_drafts(const DraftNeed& need);
+  Result<void> record_draft_begin(kernels::Context& ctx, const PlanRow& row);
+  Result<void> record_draft_text(gpu::PlanBuilder& builder);
   Result<void> record_next(kernels::Context& ctx, lowering::Lowering& lowering, const PlanRow& row);
-  Result<void> record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,
-                                const lowering::Logits& logits, const PlanRow& row);
+  Result<void> record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                const lowering::Logits& logits, const PlanRow& row,
+                                lowering::Lowering& lowering);
+  Result<void> record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
+                                    const PlanRow& row);
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
@@ -223,7 +225,7 @@ class PlanRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, token, ring, drafts, choices, behind, next, next_logits;
+        recent, token, ring, behind, next_logits;
   };
 
   gpu::Device& device_;
@@ -246,6 +248,8 @@ class PlanRunner {
               *recent_ = nullptr, *ring_ = nullptr, *next_logits_ = nullptr;
   gpu::BuiltPlans built_;
   ChoicePlans choice_plans_;
+  DraftPlans draft_plans_;
+  DraftNeed recorded_need_;          // of the plans of steps that draft, while they are recorded
   gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket, until there is a watch
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
   lowering::PersistentIo persistent_;

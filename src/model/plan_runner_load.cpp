@@ -73,9 +73,9 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   MemoryEstimate estimate = estimate_of(options, config, checkpoint, device.caps(), lengths);
   DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
   if (expert_slots != 0 && config.next_layers != 0) {  // the device has no room for all of them
-    if (options.drafting == Drafting::kOn) {
+    if (options.drafting == Drafting::kNext) {
       co_return fail(ErrorKind::kUnsupported,
-                     "The model %s cannot draft tokens (--draft on): experts are paged.",
+                     "The model %s cannot draft tokens (--draft next): experts are paged.",
                      config.name.c_str());
     }
     no_drafts = "experts are paged";
@@ -116,6 +116,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   Result<void> recorded;
   if (bound) {
     runner->choice_plans_.begin(device, builder, runner->choice_shape());
+    runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     runner->bound_ = std::move(*bound);
     auto making = runner->make_adapters(builder, checkpoint);
     recorded = co_await std::move(making);
@@ -239,7 +240,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
   const uint64_t sequences = std::max(1u, tables_.sequences);
   const uint64_t rows = step_rows();
-  const uint64_t logits_rows = options_.all_logits ? rows : drafts_ ? 2 : sequences;
+  const uint64_t logits_rows = options_.all_logits ? rows : sequences;
   DP_CO_TRY(state_,
             co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),
                             &views_.state));

@@ -49,7 +49,8 @@ std::vector<uint32_t> piece_classes_of(const kernels::StepTables& tables) {
   return {kFew, tables.rows};
 }
 
-// With matrix units 32 rows of a prompt take nearly as long as 256: 16.6 and 20.7 ms on an H200 (8B in Q4_K), 512 take 31.7.
+// With matrix units 32 rows of a prompt take nearly as long as 256: 16.6 and 20.7 ms on an H200 (8B in Q4_K), 512 take
+// 31.7.
 uint32_t prompt_share_of(const kernels::Policy& policy, const gpu::Caps& caps) {
   constexpr uint32_t kOnMatrixUnits = 256;
   return caps.matrix_f16 && policy.allows(kernels::Lane::kMatrix) ? kOnMatrixUnits : kPiecesBesideDecoding;

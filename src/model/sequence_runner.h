@@ -31,8 +31,10 @@ struct Piece {
 // Decode steps of one ticket, each feeding the token of the one before: so many submits of so many steps.
 struct DecodeSteps {
   uint32_t steps = 1, submits = 1;
-  bool drafts =
-      false;  // each step drafts a token, and gives it too where it was right. Only where can_draft()
+  uint32_t rows = 1;  // of each step: a token and its drafts. 1, or one of draft_rows()
+  // The host's drafts of one step, at most rows - 1, and if the settings ask for masks the mask of each row.
+  std::span<const uint32_t> given = {};
+  std::span<const std::vector<uint32_t>> masks = {};
 };
 
 // Rows of prompts beside decoding slots that plans of few rows are made for.
@@ -76,8 +78,12 @@ class SequenceRunner {
   virtual Task<Result<std::vector<uint8_t>>> save(uint32_t) { co_return std::vector<uint8_t>(); }
   virtual Task<Result<void>> restore(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
 
-  // Whether the generation of a slot may draft.
-  virtual bool can_draft(uint32_t) const { return false; }
+  // The rows, besides 1, that decode steps of a generation may have (DecodeSteps::rows), ascending. Empty: it does not
+  // draft, or its plans are not there; then may_prepare_drafts() says whether prepare_drafts() makes them, beside the
+  // steps of others, one at a time. An error of that leaves such generations without drafts.
+  virtual std::span<const uint32_t> draft_rows(const GenerationSettings&) const { return {}; }
+  virtual bool may_prepare_drafts(const GenerationSettings&) const { return false; }
+  virtual Task<Result<void>> prepare_drafts(const GenerationSettings&) { co_return Result<void>(); }
   // Asked, once, when tokens() failed. true: the tokens of that ticket and of all behind it are lost, and so is their
   // place in the cache, but from the next begin() on the runner works in another way that does not have this fault.
   virtual bool goes_on_without_lost() { return false; }

@@ -13,10 +13,15 @@ enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
 
 struct ChatFields {
   Json messages = Json::array();  // as templates read them
-  Json tools;                     // null: no tool may be called; else as templates read them
+  Json tools;                     // null: none, or none may be called; else as templates read them
+  Json documents;                 // null: none; else as templates read them
   ToolChoice tool_choice = ToolChoice::kAuto;
-  std::string tool_name;                     // of kNamed
-  bool one_call = false;                     // "parallel_tool_calls": false
+  std::string tool_name;  // of kNamed
+  bool one_call = false;  // "parallel_tool_calls": false
+  bool continues =
+      false;  // the last message, an assistant's, is the answer's beginning, which is not told again
+  bool opens_answer =
+      true;  // the prompt ends with the template's opening of an answer; not where it continues
   Json template_arguments = Json::object();  // further variables of the template
 };
 // Errors: kInvalidInput or kUnsupported, naming the field.

@@ -1,7 +1,7 @@
-// The wishes of a request to the server, whichever API it came by: the others' bodies are made OpenAI bodies first
+// What a request to the server asks for, whichever API it came by: the others' bodies are made OpenAI bodies first
 // (src/server/apis). Unlike a batch (completion_request.h) a server ignores fields that it does not know, and names
-// them. Fields that ask for features that are not here are refused by name: an answer that quietly lacks them would be
-// worse. Read next: answer_writer.h, the way back.
+// them. Fields that ask for what is not here are refused by name: an answer that quietly lacks them would be worse.
+// Read next: answer_writer.h, the way back.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 namespace doppler::openai {
 
 inline constexpr uint32_t kMaxPrompts = 64;
+inline constexpr uint32_t kMostChunkTokens = 256;  // GenerateOptions::batch
 
 // The facts that are told beside the answer.
 struct Told {
@@ -38,8 +39,9 @@ struct ServedRequest {
   ChatFields chat;
   std::vector<Prompt> prompts;  // of a completion
   GenerateOptions options;
-  bool has_seed = false;
-  uint32_t choices = 1;  // of each prompt
+  enum class Seed : uint8_t { kUnsaid, kRandom, kGiven } seed = Seed::kUnsaid;
+  bool says_min_tokens = false;  // or else options has a default
+  uint32_t choices = 1;          // of each prompt
   bool is_streamed = false, echoes = false;
   bool caches_prompt = true;  // Request::cache_prompt
   int32_t priority = kDefaultTier;

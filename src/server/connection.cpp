@@ -49,10 +49,16 @@ const char* reason(int status) {
       return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
     case 503:
       return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
     default:
-      return status < 500 ? "Error" : "Internal Server Error";
+      return "";  // as the standard allows; nothing here has another status
   }
 }
 

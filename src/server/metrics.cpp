@@ -70,6 +70,10 @@ void Metrics::count(const Exchange& exchange) {
   of.forced_tokens += facts.forced_tokens;
   of.preemptions += facts.preemptions;
   ++of.finished[facts.finish];
+  if (facts.drafted_tokens != 0) {
+    of.drafted[std::string(facts.drafter)] += facts.drafted_tokens;
+    of.accepted[std::string(facts.drafter)] += facts.accepted_tokens;
+  }
   if (facts.generated_tokens == 0) return;
   of.ttft.add(kTtft, facts.ttft_seconds);
   of.queued.add(kWhole, facts.queued_seconds);
@@ -78,7 +82,7 @@ void Metrics::count(const Exchange& exchange) {
     of.between_tokens.add(kBetween, facts.decode_seconds / (facts.generated_tokens - 1));
 }
 
-std::string Metrics::text(const Models& models, size_t connections) const {
+std::string Metrics::text(const Models& models, size_t connections, std::span<const Counter> others) const {
   Page page;
   const auto of_hosts = [&](const char* name, const char* help, auto value) {
     page.head(name, "gauge", help);
@@ -103,6 +107,10 @@ std::string Metrics::text(const Models& models, size_t connections) const {
            [&](const ModelHost& host) { return static_cast<double>(loads[&host].objects_created); });
   page.head("doppler:connections", "gauge", "Connections that are open.");
   page.value("", static_cast<double>(connections));
+  for (const Counter& other : others) {
+    page.head(other.name, "counter", other.help);
+    page.value("", static_cast<double>(other.value()));
+  }
 
   const std::lock_guard lock(mutex_);
   page.head("doppler:http_requests_total", "counter", "Requests answered, by status; 0: the client left.");
@@ -125,6 +133,19 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.",
            &OfModel::prompt_tokens);
   counters("vllm:prefix_cache_hits_total", "Tokens found there.", &OfModel::cached_tokens);
+  const auto by_drafter = [&](const char* name, const char* help,
+                              std::map<std::string, uint64_t> OfModel::* counts) {
+    page.head(name, "counter", help);
+    for (const auto& [model, of] : models_) {
+      for (const auto& [drafter, count] : of.*counts) {
+        page.value("model_name=\"" + label(model) + "\",drafter=\"" + drafter + "\"",
+                   static_cast<double>(count));
+      }
+    }
+  };
+  by_drafter("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed, by who guessed them.",
+             &OfModel::drafted);
+  by_drafter("vllm:spec_decode_num_accepted_tokens_total", "Of these, right.", &OfModel::accepted);
   page.head("vllm:request_success_total", "counter", "Requests that ended, by reason.");
   for (const auto& [model, of] : models_) {
     for (const auto& [reason, count] : of.finished) {

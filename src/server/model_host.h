@@ -1,7 +1,7 @@
-// One model of the server: loaded on demand by a thread of its own, which also does the model's work besides the GPU's:
-// templates, tokens, text of its streams. So hundreds of streams need no thread each, and a request that asks much of
-// one model does not hold up another model or the event loop. Read next: models.h (several hosts), generation.h (the
-// work here).
+// One model of the server: loaded on demand by a thread of its own, which also does all that the model does besides the
+// GPU's work: templates, tokens, text of its streams. So hundreds of streams need no thread each, and a request that
+// asks much of one model does not hold up another model or the event loop.
+// Read next: models.h (several of them), generation.h (what runs here).
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "doppler/scheduler.h"
+#include "server/model_facts.h"
+#include "server/start_chat.h"
+#include "server/warm_up.h"
 #include "server/worker.h"
 
 namespace doppler::server {
@@ -27,7 +30,7 @@ struct ModelSource {
   std::vector<AdapterFile> adapters = {};  // with names, by which requests ask for them
 };
 
-enum class ModelState : uint8_t { kUnloaded, kLoading, kReady, kUnloading, kFailed };
+enum class ModelState : uint8_t { kUnloaded, kLoading, kWarming, kReady, kUnloading, kFailed };
 const char* model_state_name(ModelState state);
 
 // A model that is there, for the host's thread.
@@ -35,6 +38,11 @@ struct ReadyModel {
   std::string name;  // by which requests ask for it
   Model model;
   std::optional<Scheduler> scheduler;  // none: it gives embeddings or scores
+  UnknownTools unknown_tools = UnknownTools::kTold;
+  bool has_told_of_tools = false;  // the log has it
+
+  // start_chat() of this model; the log says once that its template knows no tools.
+  Result<batch::ChatStart> start(const openai::ChatFields& chat, const Grammar& grammar);
 };
 
 class ModelHost {
@@ -47,6 +55,7 @@ class ModelHost {
   ModelState state() const { return state_; }
   std::string stage() const;              // "weights 40 %" while it loads, else empty
   std::optional<ModelInfo> info() const;  // once it was loaded
+  ModelFacts facts();                     // empty where its files cannot be read, which the log says
   SchedulerLoad load_now();               // zeros while it is not loaded
   uint32_t active() const { return active_; }
   std::chrono::steady_clock::time_point last_used() const;
@@ -82,13 +91,18 @@ class ModelHost {
   std::atomic<ModelState> state_ = ModelState::kUnloaded;
   std::atomic<uint32_t> active_ = 0;
   std::atomic<bool> stopping_ = false;  // a load under way is given up
-  mutable std::mutex mutex_;            // for the fields below
+  std::mutex facts_mutex_;
+  std::optional<ModelFacts> facts_;  // under it
+  mutable std::mutex mutex_;         // of these
   std::string stage_;
   std::optional<ModelInfo> info_;
   std::shared_ptr<Scheduler> scheduler_;  // for load_now()
   std::chrono::steady_clock::time_point last_used_;
-  // Only for the host's thread.
+  void warm_up();
+  void go_on_warming();
+  // The host's thread alone.
   std::optional<ReadyModel> ready_;
+  std::shared_ptr<MoreWarmUps> warming_;
   std::optional<Error> error_;
   std::set<std::shared_ptr<void>> kept_;
   const std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();

@@ -19,8 +19,8 @@ struct Route {
   void (*handle)(Service& service, const Call& call);
 };
 
-// Null: there is no such path; `other_method`: or it has another method.
-const Route* find_route(std::string_view method, std::string_view path, bool* other_method);
+// Null: there is no such path, or it has other methods: `allowed`, as the field Allow has them.
+const Route* find_route(std::string_view method, std::string_view path, std::string* allowed);
 
 // ---- The endpoints, a file of src/server/apis an API.
 void answer_health(Service& service, const Call& call);
@@ -44,6 +44,7 @@ void answer_batch(Service& service, const Call& call);
 void answer_cancel_batch(Service& service, const Call& call);
 void answer_messages(Service& service, const Call& call);
 void answer_count_tokens(Service& service, const Call& call);
+void answer_input_tokens(Service& service, const Call& call);
 void answer_responses(Service& service, const Call& call);
 void answer_response(Service& service, const Call& call);
 void answer_delete_response(Service& service, const Call& call);
@@ -55,6 +56,7 @@ void answer_ollama_embeddings(Service& service, const Call& call);
 void answer_ollama_tags(Service& service, const Call& call);
 void answer_ollama_ps(Service& service, const Call& call);
 void answer_ollama_show(Service& service, const Call& call);
+void answer_ollama_running(Service& service, const Call& call);
 void answer_ollama_version(Service& service, const Call& call);
 void answer_tokenize(Service& service, const Call& call);
 void answer_detokenize(Service& service, const Call& call);

@@ -1,6 +1,6 @@
-// Shared by the endpoints: their common objects, and the ways in which they answer. An endpoint is a function and a row
-// in routes.cpp; it runs on a thread that reads bodies, one after the other, and hands long work to a model's thread.
-// Read next: routes.cpp, generation.h, server.cpp.
+// What the endpoints share, and the ways in which all of them answer. An endpoint is a function and a row in
+// routes.cpp; it runs on a thread that reads bodies, one after the other, and hands what takes long to a model's
+// thread. Read next: routes.cpp, generation.h, server.cpp.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@
 namespace doppler::server {
 
 struct ServiceOptions {
-  GenerateOptions defaults;          // if a body does not say
+  GenerateOptions defaults;          // where a body does not say
   uint32_t places = 1;               // sequences of a model that are decoded together
   uint32_t most_waiting = 256;       // requests of a model beyond those; more get 429
   uint32_t most_loaded = 0;          // models at a time; 0: all
@@ -30,6 +30,7 @@ struct ServiceOptions {
   bool any_name = false;             // an unknown model's name means the first model
   std::string files_folder;          // where files and batches are kept; empty: until the server ends
   uint64_t files_bytes = 1u << 30;
+  std::vector<Metrics::Counter> counters = {};  // of what runs beside the server, for /metrics
 };
 
 class Service {
@@ -75,12 +76,27 @@ class Service {
   Worker file_worker_;
 };
 
-// An error in the shape of the API that was called, by the path.
-std::string error_text(const std::string& path, const std::string& message, const char* type,
+// A prompt that the context does not hold, with room for an answer where one is written. Agents shorten their history
+// on these very words and on this code.
+struct ContextOverflow {
+  uint64_t prompt_tokens = 0;
+  uint32_t ctx_len = 0;
+  bool needs_room = true;
+};
+inline constexpr const char* kContextLengthExceeded = "context_length_exceeded";
+Error overflow_error(const Exchange& exchange, const ContextOverflow& overflow);
+
+// Whether the answer is in Anthropic's shape: by the path, and lists of models for clients who say which version of the
+// API they speak.
+bool is_for_anthropic(const Exchange& exchange);
+// "2026-11-28T09:00:00Z", of seconds since 1970.
+std::string utc_text(int64_t seconds);
+// An error in the shape of the API that was called.
+std::string error_text(const Exchange& exchange, const std::string& message, const char* type,
                        const char* code = nullptr);
 void reply_error(Exchange& exchange, int status, const std::string& message, const char* type,
                  const char* code = nullptr, HttpFields fields = {});
-void reply_error(Exchange& exchange, const Error& error);
+void reply_error(Exchange& exchange, const Error& error, const char* code = nullptr);
 void reply_json(Exchange& exchange, const Json& body);
 // The fields of a body that are not among those.
 std::vector<std::string> unknown_fields(const Json& body, std::span<const std::string_view> known);

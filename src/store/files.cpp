@@ -74,6 +74,12 @@ Result<size_t> File::read_at(std::span<uint8_t> bytes, uint64_t offset) const {
   return total;
 }
 
+Result<File> File::duplicate() const {
+  const int copy = ::fcntl(file_, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return fail_errno("open", path_);
+  return File(copy, path_);
+}
+
 Result<void> File::flush() {
   if (::fsync(file_) != 0) return fail_errno("flush", path_);
   return {};

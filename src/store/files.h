@@ -33,6 +33,7 @@ class File {
   Result<void> resize(uint64_t bytes);
   Result<void> write_at(std::span<const uint8_t> bytes, uint64_t offset);
   Result<size_t> read_at(std::span<uint8_t> bytes, uint64_t offset) const;  // less only at the end
+  Result<File> duplicate() const;                                           // of the same open file
   Result<void> flush();                                                     // to the disk
 
  private:

@@ -67,6 +67,11 @@ std::optional<ContentRange> parse_content_range(std::string_view value) {
   return out;
 }
 
+std::string content_range(const ByteRange& range, uint64_t total) {
+  return format_text("bytes %llu-%llu/%llu", static_cast<unsigned long long>(range.first),
+                     static_cast<unsigned long long>(range.last), static_cast<unsigned long long>(total));
+}
+
 std::optional<int64_t> parse_http_date(std::string_view value) {
   // Only the one form that is still generated: "Sun, 06 Nov 1994 08:49:37 GMT".
   constexpr size_t kLength = 29;

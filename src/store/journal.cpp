@@ -26,10 +26,16 @@ std::string boot_id() {
 
 struct Notes {
   Json head;
+  uint64_t piece_bytes = kPieceBytes;
   std::vector<uint64_t> done;
 };
 
-uint64_t piece_count(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
+uint64_t piece_count(uint64_t bytes, uint64_t piece_bytes) { return (bytes + piece_bytes - 1) / piece_bytes; }
+
+bool is_piece_size(int64_t bytes) {
+  return bytes >= static_cast<int64_t>(kLeastPieceBytes) && bytes <= static_cast<int64_t>(kPieceBytes) &&
+         std::has_single_bit(static_cast<uint64_t>(bytes));
+}
 
 // The content of a journal, if it is whole and sound.
 std::optional<Notes> read_notes(int file) {
@@ -38,16 +44,21 @@ std::optional<Notes> read_notes(int file) {
   auto parsed = parse_json(head, "journal", 2);
   if (!parsed) return {};
   const auto version = get_integer(*parsed, "version"), bytes = get_integer(*parsed, "bytes");
+  const auto piece = get_integer(*parsed, "piece_bytes");
+  if (!piece || (*piece && !is_piece_size(**piece))) return {};
   if (!version || *version != kVersion || !bytes || !*bytes || **bytes <= 0) return {};
   const auto total = static_cast<uint64_t>(**bytes);
   if (total > kMostFileBytes) return {};
-  Notes notes{.head = std::move(*parsed), .done = std::vector<uint64_t>(piece_count(total))};
+  const uint64_t piece_bytes = *piece ? static_cast<uint64_t>(**piece) : kPieceBytes;
+  Notes notes{.head = std::move(*parsed),
+              .piece_bytes = piece_bytes,
+              .done = std::vector<uint64_t>(piece_count(total, piece_bytes))};
   const size_t table = notes.done.size() * sizeof(uint64_t);
   struct stat status{};
   if (::fstat(file, &status) != 0 || static_cast<uint64_t>(status.st_size) != kJournalHead + table) return {};
   if (::pread(file, notes.done.data(), table, kJournalHead) != static_cast<ssize_t>(table)) return {};
   for (size_t i = 0; i < notes.done.size(); ++i) {
-    if (notes.done[i] > std::min(kPieceBytes, total - i * kPieceBytes)) return {};
+    if (notes.done[i] > std::min(piece_bytes, total - i * piece_bytes)) return {};
   }
   return notes;
 }
@@ -92,19 +103,39 @@ Result<Journal> Journal::open(const std::string& path, const JournalKey& key) {
   if (file < 0) return fail_errno("open", path);
   Journal journal(file, path, key);
   if (auto notes = read_notes(file); notes && is_same_file(notes->head, key)) {
-    journal.done_ = std::move(notes->done);
+    if (notes->piece_bytes > key.piece_bytes) {
+      DP_CHECK(journal.cut(notes->done, notes->piece_bytes));
+    } else {
+      journal.done_ = std::move(notes->done);
+      journal.key_.piece_bytes = notes->piece_bytes;
+    }
     return journal;
   }
   struct stat status{};
   journal.changed_ = ::fstat(file, &status) == 0 && status.st_size > 0;
-  DP_CHECK(journal.write_new());
+  DP_CHECK(journal.reset());
   return journal;
 }
 
-Result<void> Journal::write_new() {
-  done_.assign(piece_count(key_.bytes), 0);
+Result<void> Journal::reset() {
+  return write(std::vector<uint64_t>(piece_count(key_.bytes, key_.piece_bytes)));
+}
+
+// What was done of a larger piece is the beginning of it.
+Result<void> Journal::cut(const std::vector<uint64_t>& done, uint64_t piece_bytes) {
+  std::vector<uint64_t> smaller(piece_count(key_.bytes, key_.piece_bytes));
+  for (size_t i = 0; i < smaller.size(); ++i) {
+    const uint64_t at = i * key_.piece_bytes, of_larger = done[at / piece_bytes], before = at % piece_bytes;
+    smaller[i] = of_larger > before ? std::min(of_larger - before, size(i)) : 0;
+  }
+  return write(std::move(smaller));
+}
+
+Result<void> Journal::write(std::vector<uint64_t> done) {
+  done_ = std::move(done);
   const Json head = {{"version", kVersion},
                      {"bytes", key_.bytes},
+                     {"piece_bytes", key_.piece_bytes},
                      {"validator", key_.validator},
                      {"sha256", key_.sha256 ? sha256_hex(*key_.sha256) : ""},
                      {"boot", boot_id()}};
@@ -114,13 +145,14 @@ Result<void> Journal::write_new() {
   // The head last: a half written journal is no journal.
   const uint64_t table = done_.size() * sizeof(uint64_t);
   if (::ftruncate(file_, 0) != 0 || ::ftruncate(file_, static_cast<off_t>(kJournalHead + table)) != 0 ||
+      ::pwrite(file_, done_.data(), table, kJournalHead) != static_cast<ssize_t>(table) ||
       ::pwrite(file_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
     return fail_errno("write", path_);
   }
   return {};
 }
 
-uint64_t Journal::size(size_t piece) const { return std::min(kPieceBytes, key_.bytes - begin(piece)); }
+uint64_t Journal::size(size_t piece) const { return std::min(key_.piece_bytes, key_.bytes - begin(piece)); }
 
 uint64_t Journal::total_done() const { return std::accumulate(done_.begin(), done_.end(), uint64_t{0}); }
 
@@ -141,8 +173,6 @@ Result<void> Journal::note(size_t piece, uint64_t done) {
   }
   return {};
 }
-
-Result<void> Journal::reset() { return write_new(); }
 
 std::optional<uint64_t> journalled_bytes(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -16,13 +16,17 @@
 namespace doppler::store {
 
 inline constexpr uint64_t kJournalHead = 4096;
-inline constexpr uint64_t kPieceBytes = 8ull << 20;     // one range request each
+inline constexpr uint64_t kPieceBytes = 8ull << 20;  // usually; one range request each
+inline constexpr uint64_t kLeastPieceBytes = 1 << 20;
 inline constexpr uint64_t kMostFileBytes = 1ull << 46;  // 64 TiB: the table then has 32 MiB
 
 struct JournalKey {
   uint64_t bytes = 0;
   std::string validator;         // of the server's file (remote.h); empty: it has none
   std::optional<Sha256> sha256;  // expected
+  // A journal of larger pieces is cut into these, one of smaller pieces stays as it is. kPieceBytes divided by a power
+  // of two, kLeastPieceBytes at least.
+  uint64_t piece_bytes = kPieceBytes;
 };
 
 class Journal {
@@ -37,8 +41,9 @@ class Journal {
 
   bool changed() const { return changed_; }
   size_t pieces() const { return done_.size(); }
-  uint64_t begin(size_t piece) const { return piece * kPieceBytes; }
+  uint64_t begin(size_t piece) const { return piece * key_.piece_bytes; }
   uint64_t size(size_t piece) const;
+  uint64_t piece_bytes() const { return key_.piece_bytes; }
   uint64_t done(size_t piece) const { return done_[piece]; }
   uint64_t total_done() const;
   // Bytes from the beginning of the file without a gap.
@@ -50,7 +55,8 @@ class Journal {
  private:
   Journal(int file, std::string path, JournalKey key)
       : file_(file), path_(std::move(path)), key_(std::move(key)) {}
-  Result<void> write_new();
+  Result<void> write(std::vector<uint64_t> done);
+  Result<void> cut(const std::vector<uint64_t>& done, uint64_t piece_bytes);
   int file_ = -1;
   std::string path_;
   JournalKey key_;

@@ -69,12 +69,14 @@ Result<StoredFile> Pull::fetch(const StoreWriter& writer, const ListedFile& list
                         .sha256 = listed.sha256};
   const DownloadOptions options{
       .connections = options_.connections,
+      .peers = options_.peers,
       .on_progress = [&](uint64_t done, uint64_t total) { show(listed, done, total); },
       .on_notice = options_.on_notice,
   };
   DP_TRY(const Downloaded done, download(web_, job, options));
   pulled_.resumed_bytes += done.resumed_bytes;
   pulled_.received_bytes += done.received_bytes;
+  pulled_.peer_bytes += done.peer_bytes;
   return StoredFile{
       .file = listed.file, .bytes = done.bytes, .sha256 = done.sha256, .is_verified = done.is_verified};
 }
@@ -169,6 +171,11 @@ std::string missing_files(const DownloadList& list, const Record& record) {
 Result<Pulled> pull(const std::string& source, const ModelStore& store, const PullOptions& options) {
   Web web(options.web);
   DP_TRY(const DownloadList list, list_downloads(source, options.list, store, web));
+  return pull_listed(list, store, options, web);
+}
+
+Result<Pulled> pull_listed(const DownloadList& list, const ModelStore& store, const PullOptions& options,
+                           Web& web) {
   DP_CHECK(make_folders(store.folder()));
   DP_TRY(const bool was_finished_now, finish_remains(store, list.name));
   if (store.has(list.name) && (!options.replace || was_finished_now)) {

@@ -126,6 +126,9 @@ Result<GenerateOptions> read_generate_options(const Json& json) {
   DP_CHECK(read(json, "addSpecial", out.add_special));
   DP_CHECK(read(json, "logprobs", out.logprobs));
   DP_CHECK(read(json, "topLogprobs", out.top_logprobs));
+  DP_CHECK(read(json, "draft", out.draft));
+  DP_CHECK(read(json, "draftRows", out.draft_rows));
+  DP_CHECK(read(json, "prediction", out.prediction));
   std::string when_full = "stop";
   DP_CHECK(read(json, "whenFull", when_full));
   if (when_full != "stop" && when_full != "slide") {

@@ -41,7 +41,6 @@ Task<Result<void>> WebStreams::restore(std::span<const uint32_t> tokens, std::sp
 }
 
 Task<Result<Generation>> WebStreams::generate(Asked asked, PieceCallback on_piece) {
-  if (asked.options.batch > 0) scheduler_->set_decode_steps(asked.options.batch);
   auto line = std::make_shared<Line>(Line{
       .call = asked.call,
       .answer = engine::StreamAnswer(loaded_.text.tokenizer, engine::answer_config(loaded_),

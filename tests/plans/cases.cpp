@@ -65,6 +65,24 @@ Result<std::unique_ptr<formats::Checkpoint>> open_model(std::string_view name) {
   return now(formats::open_checkpoint(std::move(files)));
 }
 
+namespace {
+
+// Plans of steps that draft, which are made when a generation first asks for them: of the next-token layer, and of the
+// drafter lookup those of a few models.
+void visit_drafts(model::PlanRunner& runner, const Case& wanted,
+                  const std::function<void(std::span<const gpu::Plan>)>& visit) {
+  const bool is_large = !wanted.model.starts_with(kGoldenPrefix);
+  if (!runner.has_drafts() && !is_large) return;
+  const model::Drafter drafter = runner.has_drafts() ? model::Drafter::kNextLayer : model::Drafter::kLookup;
+  for (const bool greedy : {true, false}) {
+    const model::GenerationSettings settings{.greedy = greedy, .drafter = drafter};
+    if (!runner.one() || !now(runner.one()->prepare_drafts(settings))) continue;
+    visit(runner.draft_plans().plans({.drafter = drafter, .greedy = greedy}));
+  }
+}
+
+}  // namespace
+
 void record(const Case& wanted, const formats::Checkpoint& checkpoint, const PlanVisitor& visit,
             const std::function<void(std::string_view kind, const std::string& sentence)>& refused) {
   for (const std::string_view kind : {"generation", "logits"}) {
@@ -86,6 +104,7 @@ void record(const Case& wanted, const formats::Checkpoint& checkpoint, const Pla
     }
     gpu::PlanText text(device);
     visit(text, (*runner)->plans());
+    if (kind == "generation") visit_drafts(**runner, wanted, [&](auto plans) { visit(text, plans); });
   }
 }
 

@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "families": {"layers", "graph", "formats", "base"},
     "lowering": {"graph", "kernels", "gpu", "base"},
     "store": {"formats", "base"},
+    "swarm": {"store", "formats", "base"},
     # doppler: the types of requests and answers, no calls.
     "openai": {"doppler", "base"},
     "tokenizer": {"base"},
@@ -39,8 +40,8 @@ MAY_INCLUDE = {
     "server": {"doppler", "batch", "openai", "engine", "tokenizer", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler
     # graph`.
-    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
-            "batch", "server", "base"},
+    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "swarm", "openai",
+            "bench", "batch", "server", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "openai", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }

@@ -1,5 +1,5 @@
-// openai and ai of npm against the server at the address that is the second argument; the first is the folder that has
-// them.
+// openai, ai and ollama of npm against the server at the address that is the second argument; the first is the folder
+// that has them.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -10,6 +10,8 @@ const load = (name) => import(pathToFileURL(require.resolve(name)));
 const { default: OpenAI } = await load("openai");
 const { generateText, streamText, jsonSchema, tool, Output } = await load("ai");
 const { createOpenAICompatible } = await load("@ai-sdk/openai-compatible");
+
+const { Ollama } = await load("ollama");
 
 const model = "storyteller";
 const most = 200; // tokens: enough for blanks that a grammar lets this model write between arguments
@@ -56,5 +58,32 @@ async function tryAi() {
   assert.ok(places.includes(output.place));
 }
 
+async function tryOllama() {
+  const client = new Ollama({ host: url });
+  const [, minor, patch] = (await client.version()).version.split(".").map(Number);
+  assert.ok(minor > 6 || patch >= 4);
+  const { models } = await client.list();
+  assert.deepEqual(models.map((listed) => [listed.name, listed.digest.length]), [[model, 64]]);
+  assert.equal((await client.ps()).models[0].digest, models[0].digest);
+  const shown = await client.show({ model });
+  assert.deepEqual(shown.capabilities, ["completion", "tools"]);
+  assert.equal(shown.model_info["general.architecture"], "llama");
+  const options = { num_predict: 8, seed: -1, top_k: -1, temperature: 0 };
+  const whole = await client.chat({ model, messages, options });
+  let text = "";
+  for await (const part of await client.chat({ model, messages, options, stream: true })) text += part.message.content;
+  assert.equal(text, whole.message.content);
+  assert.ok((await client.generate({ model, prompt: question, options })).response);
+  const begun = [...messages, { role: "assistant", content: "Once upon a" }];
+  assert.ok((await client.chat({ model, messages: begun, options })).message.content);
+  assert.deepEqual((await client.embed({ model, input: [] })).embeddings, []);
+  const { message } = await client.chat({ model, messages, format: schema, options: { num_predict: most } });
+  assert.ok(places.includes(JSON.parse(message.content).place));
+  await assert.rejects(client.chat({ model: "none", messages }), { status_code: 404 });
+  await assert.rejects(client.chat({ model, messages: [{ role: "user", content: "fox ".repeat(3000) }], stream: true }),
+    /maximum context length is 1024 tokens/);
+}
+
 await tryOpenAI();
 await tryAi();
+await tryOllama();

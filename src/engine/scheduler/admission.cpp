@@ -1,6 +1,8 @@
 // Who begins and with which blocks: checks of a request, deadlines, the prefix that is there already.
 #include <algorithm>
+#include <utility>
 
+#include "base/log.h"
 #include "engine/scheduler/scheduler.h"
 #include "kernels/common/step_state.h"
 
@@ -189,6 +191,7 @@ bool Scheduler::has_plans(const Sequence& sequence) {
   if (runner_.is_prepared(settings)) return true;
   if (preparing_.valid() || !runner_.can_prepare(settings)) return false;
   preparing_for_ = settings;
+  prepares_drafts_ = false;
   preparing_ = runner_.prepare(preparing_for_);
   preparing_.start();
   return false;
@@ -198,6 +201,10 @@ bool Scheduler::has_plans(const Sequence& sequence) {
 void Scheduler::settle_plans(const Result<void>& made) {
   preparing_ = {};
   if (made) return;
+  if (std::exchange(prepares_drafts_, false)) {
+    log(LogLevel::kWarning, "No tokens are drafted: %s", made.error().message().c_str());
+    return;
+  }
   std::vector<Sequence*> lost;
   for (const auto& [serial, sequence] : sequences_) {
     const bool waits = sequence->phase == Phase::kWaiting && !runner_.is_prepared(sequence->request.settings);
@@ -293,7 +300,6 @@ Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   sequence.asked = sequence.seen();
   sequence.piece_rows = config_.piece_rows == 0 ? ~0u : config_.piece_rows;
   sequence.piece_done_at = config_.now();
-  sequence.drafts = DraftPolicy(sequence.request.drafts);
   model::GenerationSettings settings = sequence.request.settings;
   settings.generated += sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));

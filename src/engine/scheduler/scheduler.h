@@ -22,8 +22,10 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "engine/scheduler/block_tiers.h"
+#include "engine/scheduler/host_drafter.h"
 #include "engine/scheduler/sequence.h"
 #include "engine/scheduler/state_checkpoints.h"
+#include "engine/scheduler/step_costs.h"
 #include "engine/scheduler/step_policy.h"
 #include "engine/scheduler/stream.h"
 #include "engine/scheduler/waiting_queue.h"
@@ -32,6 +34,8 @@
 namespace doppler::engine {
 
 struct SchedulerConfig {
+  HostDrafter* drafter =
+      nullptr;  // of requests whose settings ask for a draft model; must outlive the scheduler
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
@@ -39,6 +43,9 @@ struct SchedulerConfig {
   uint32_t piece_rows = 0;                       // of a prompt at a time; 0: as many as a step has
   // A piece of a prompt that takes longer makes the next ones of it smaller, one at a time.
   double piece_seconds = std::numeric_limits<double>::infinity();
+  // Steps that take longer have a ticket each, so that a reader gets each token when it is there. 20 ms a step are 50
+  // tokens a second: about as fast as people see single words come, and 20 times the cost of a ticket.
+  Clock::duration single_steps = std::chrono::milliseconds(20);
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
   uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
@@ -95,6 +102,8 @@ class Scheduler {
     };
     model::Ticket ticket;
     std::vector<Member> members;
+    bool is_decode = false;  // without pieces of prompts
+    Clock::time_point queued_at;
   };
   struct Rank {  // who keeps blocks when they run out: higher level, then older
     int64_t level;
@@ -143,18 +152,34 @@ class Scheduler {
   Result<void> queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps);
   size_t tickets_ahead() const;
   model::DecodeSteps choose_steps(const std::vector<Sequence*>& decoding) const;
+  uint32_t most_steps(const std::vector<Sequence*>& decoding) const;
+  void note_pace(const InFlight& collected);
   void note_piece(Sequence& sequence, uint32_t rows);
-  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
   static std::vector<uint32_t> known_tokens(const Sequence& sequence);
   Task<Result<void>> begin_lost_again();
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
+  void guide(Sequence& sequence);
   void take(Sequence& sequence, uint32_t token);
   void end(Sequence& sequence, StopReason reason);
   void end(Sequence& sequence, Error error);
   void leave(Sequence& sequence);
   void fail_all(const Error& error);
+
+  // drafting.cpp
+  bool prepare_drafts(const model::GenerationSettings& settings);
+  bool finds_drafts(Sequence& sequence) const;
+  Result<void> choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
+  Result<void> give_drafts(Sequence& sequence, std::span<const uint32_t> rows, model::DecodeSteps& steps);
+  Result<std::vector<uint32_t>> allowed_drafts(Sequence& sequence, std::span<const uint32_t> drafts);
+  Task<Result<void>> propose_drafts();
+  bool waits_for_drafts(const Sequence& sequence);
+  bool may_decode(const Sequence* sequence) {
+    return sequence->may_decode() && !(sequence->in_flight > 0 && waits_for_drafts(*sequence));
+  }
+  StepCosts& costs_of(const Sequence& sequence);
+  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
 
   // forced.cpp
   Result<void> append_forced(Sequence& sequence);

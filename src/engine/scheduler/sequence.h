@@ -13,6 +13,7 @@
 
 #include "engine/scheduler/prefix_key.h"
 #include "engine/scheduler/stream.h"
+#include "engine/scheduler/text_index.h"
 #include "engine/scheduler/window_blocks.h"
 
 namespace doppler::engine {
@@ -53,7 +54,12 @@ struct Sequence {
   uint32_t piece_rows = ~0u;   // of its prompt at a time, so that a stop is seen soon
   Clock::time_point piece_done_at;
   DraftPolicy drafts;
-  Clock::time_point tokens_at;  // the last ones came
+  TextIndex index;                           // of its tokens, where the drafter is lookup
+  std::vector<uint32_t> proposed;            // by a draft model, after its tokens
+  std::vector<uint32_t> given;               // the drafts of its next step, if the host gives them,
+  std::vector<std::vector<uint32_t>> masks;  // and if it is guided what each row may choose
+  size_t indexed = 0;                        // tokens
+  Clock::time_point tokens_at;               // the last ones came
 
   const std::vector<uint32_t>& tokens() const { return stream->sequence(); }
   uint32_t seen() const { return static_cast<uint32_t>(tokens().size()) - prompt_len; }

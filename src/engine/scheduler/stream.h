@@ -31,7 +31,7 @@ struct Request {
   int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier
   std::optional<Clock::time_point> deadline;  // to begin by; later it ends with an error
   std::shared_ptr<Guide> guide;               // of requests whose settings ask for masks; null otherwise
-  DraftUse drafts = DraftUse::kNever;         // where the runner can
+  DraftPolicy drafts;                         // of settings.drafter
   // For a runner with one slot: decode steps of a submit, 0: as the scheduler has it; submits whose tokens come
   // together.
   uint32_t batch = 0, submits = 1;

@@ -1,6 +1,5 @@
-// Whose token a workgroup chooses, in plans of one sequence that choose one for each of several rows. Takes the place
-// of sample_place, which explains Place, and of sample_place_many. All rows have the sequence's params, bias and
-// counts.
+// Whose token a workgroup chooses, in plans of one sequence that choose one for each of several rows. Takes the place of
+// sample_place, which explains Place, and of sample_place_many. Each has params, bias and counts of its own.
 //!import common/philox
 //!import common/step_state
 struct Place {
@@ -10,7 +9,7 @@ struct Place {
 
 fn chooses(row: u32) -> bool { return true; }
 
-fn place_of(row: u32) -> Place { return Place(row, 0u); }
+fn place_of(row: u32) -> Place { return Place(row, row); }
 
 // The count for a row's choice, as if those of the rows before it had been generated.
 fn generated_of(place: Place) -> u32 { return state.generated + place.row; }

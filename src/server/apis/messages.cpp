@@ -1,8 +1,6 @@
 // Anthropic's Messages: the body becomes an OpenAI body, the events become content blocks.
 #include "base/text.h"
-#include "engine/api_impl.h"
 #include "server/routes.h"
-#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -139,6 +137,12 @@ Result<void> add_format(const Json& body, Json* out) {
   return {};
 }
 
+// A last message of the assistant is continued; one with calls is complete.
+bool is_beginning_of_answer(const Json& message) {
+  const auto role = get_string(message, "role");
+  return role && *role == "assistant" && !message.contains("tool_calls");
+}
+
 // The body as OpenAI's chats have it.
 Result<Json> chat_body(const Json& body) {
   Json out = Json::object();
@@ -162,8 +166,18 @@ Result<Json> chat_body(const Json& body) {
   const Json* list = find(body, "messages");
   if (!list || !list->is_array()) return wrong("messages", "a list", list ? *list : Json());
   for (const Json& message : *list) DP_CHECK(add_message(message, &messages));
-  out["messages"] = std::move(messages);
   DP_CHECK(add_tools(body, &out));
+  if (!messages.empty() && is_beginning_of_answer(messages.back())) {
+    const Json* choice = find(out, "tool_choice");
+    if (choice && (*choice == "required" || choice->is_object())) {
+      return fail(
+          ErrorKind::kInvalidInput,
+          "Field \"messages\" ends with an assistant's text, which is continued, beside a \"tool_choice\" "
+          "that begins the answer with a call.");
+    }
+    out["continue_final_message"] = true;
+  }
+  out["messages"] = std::move(messages);
   return out;
 }
 
@@ -291,12 +305,12 @@ void answer_count_tokens(Service& service, const Call& call) {
   auto request = read_messages(*call.exchange, service.options().defaults);
   if (!request) return reply_error(*call.exchange, request.error());
   const std::string model = request->model;
-  service.with_model(
-      call.exchange, model, [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
-        const auto chat = start_chat(ready.model.impl().loaded->text, request.chat, request.options.grammar);
-        if (!chat) return reply_error(*exchange, chat.error());
-        reply_json(*exchange, {{"input_tokens", chat->tokens.size()}});
-      });
+  service.with_model(call.exchange, model,
+                     [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
+                       const auto chat = ready.start(request.chat, request.options.grammar);
+                       if (!chat) return reply_error(*exchange, chat.error());
+                       reply_json(*exchange, {{"input_tokens", chat->tokens.size()}});
+                     });
 }
 
 }  // namespace doppler::server

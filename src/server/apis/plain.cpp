@@ -1,8 +1,6 @@
 // The endpoints of OpenAI's old APIs and those about the server itself: models, tokens, templates, state, metrics.
 #include "base/text.h"
-#include "engine/api_impl.h"
 #include "server/routes.h"
-#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -83,8 +81,7 @@ Result<Json> detokenize(ReadyModel& model, const Json& body) {
 
 Result<Json> apply_template(ReadyModel& model, const Json& body) {
   DP_TRY(const openai::ServedRequest request, openai::read_served(Endpoint::kChatCompletions, body, {}));
-  DP_TRY(const batch::ChatStart chat,
-         start_chat(model.model.impl().loaded->text, request.chat, request.options.grammar));
+  DP_TRY(const batch::ChatStart chat, model.start(request.chat, request.options.grammar));
   return Json{{"prompt", chat.prompt.text}};
 }
 
@@ -103,7 +100,7 @@ void ask(Service& service, const Call& call, Result<Json> (*answer)(ReadyModel&,
 
 }  // namespace
 
-// "ok" once the first model is there. It is answered while a model loads.
+// "ok" once the first model is there and its kernels ran. It is answered while a model loads.
 void answer_health(Service& service, const Call& call) {
   const ModelHost& first = *service.models().all().front();
   const bool is_ready = first.state() == ModelState::kReady;
@@ -159,16 +156,10 @@ void answer_props(Service& service, const Call& call) {
     }
     models.push_back(std::move(item));
   }
-  const SamplingOptions& s = service.options().defaults.sampling;
   reply_json(*call.exchange, {{"total_slots", service.options().places},
                               {"most_waiting", service.options().most_waiting},
                               {"model_path", service.models().all().front()->source().path},
-                              {"default_generation_settings",
-                               {{"max_tokens", service.options().defaults.max_tokens},
-                                {"temperature", s.temperature},
-                                {"top_k", s.top_k},
-                                {"top_p", s.top_p},
-                                {"min_p", s.min_p}}},
+                              {"default_generation_settings", defaults_json(service.options())},
                               {"models", std::move(models)}});
 }
 
@@ -190,8 +181,9 @@ void answer_slots(Service& service, const Call& call) {
 }
 
 void answer_metrics(Service& service, const Call& call) {
-  call.exchange->reply(200, service.metrics().text(service.models(), service.connections()),
-                       "text/plain; version=0.0.4; charset=utf-8");
+  call.exchange->reply(
+      200, service.metrics().text(service.models(), service.connections(), service.options().counters),
+      "text/plain; version=0.0.4; charset=utf-8");
 }
 
 }  // namespace doppler::server

@@ -8,12 +8,14 @@
 namespace doppler::server {
 
 struct ResponsesRequest {
-  Json chat;          // the body of a chat
-  Json conversation;  // its messages without the instructions, which do not go on
-  Json shown;         // fields that the answer repeats
+  Json chat;                              // the body of a chat
+  Json conversation;                      // its messages without the instructions, which do not go on
+  Json shown;                             // fields that the answer repeats
+  Json items;                             // the input as items, each with an id
+  std::vector<std::string> ignored = {};  // fields that are not known
   bool is_stored = true;
 };
-// Errors: kInvalidInput or kUnsupported, naming the field.
-Result<ResponsesRequest> read_responses(const Json& body, const ResponsesStore& store);
+// `id`: of the answer, without its prefix. Errors: kInvalidInput or kUnsupported, naming the field.
+Result<ResponsesRequest> read_responses(const Json& body, const std::string& id, const ResponsesStore& store);
 
 }  // namespace doppler::server

@@ -15,8 +15,8 @@ constexpr uint32_t kStrayByte = 0xDC00;  // surrogates cannot occur in valid UTF
 
 bool between(uint32_t value, uint32_t first, uint32_t last) { return value >= first && value <= last; }
 
-// Two letters in one code point. Three code points follow one another: both letters capital (upper), only the first one,
-// neither.
+// Two letters in one code point. Three code points follow one another: both letters capital (upper), only the first
+// one, neither.
 struct Digraph {
   uint32_t upper;
 };
