@@ -39,7 +39,7 @@ struct Model::Impl {
   // For good: a lost device stays in error, any other error is told once.
   bool is_device_lost() const { return device && !device->status() && !device->status(); }
   Result<const tokenizer::Tokenizer*> tokenizer() const;
-  // Which adapters a request of these options has.
+  // Gives a request the adapters that these options name.
   Result<void> choose_adapters(const GenerateOptions& options, engine::Request& request) const;
   // Error: an id is negative.
   static Result<std::vector<uint32_t>> checked_ids(std::span<const int32_t> ids);

@@ -48,8 +48,8 @@ struct ServedRequest {
   Told told;
   std::string client;                          // who asks, as the client says ("user")
   std::optional<std::vector<LoraScale>> lora;  // adapters by number; none: it does not say
-  // What the server makes of `lora` or of a model's name that is an adapter's: that name, and where the adapters are
-  // that options.adapters names.
+  // The server sets these from `lora`, or from a model's name that is an adapter's: that name, and the files of the
+  // adapters that options.adapters names.
   std::string adapter;
   std::vector<AdapterFile> adapter_files;
   std::vector<std::string> ignored;  // fields that are not known

@@ -44,7 +44,7 @@ Result<void> Scheduler::check_request(const Request& request) const {
   return {};
 }
 
-// Which adapters, and from which position on.
+// Sets the adapters of a request and the position that they begin at.
 void Scheduler::choose_adapters(Request& request) const {
   model::GenerationSettings& settings = request.settings;
   if (request.first_adapters) settings.adapters = runner_.first_adapters();

@@ -21,7 +21,7 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// What a position's adapters change of it; 0: it has none.
+// A word that stands for a position's adapters; 0: it has none.
 uint64_t adapter_word(const model::GenerationSettings& settings, size_t pos) {
   if (!settings.adapters || pos < settings.adapters_from) return 0;
   uint64_t word = 1;

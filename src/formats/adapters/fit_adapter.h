@@ -10,7 +10,7 @@
 
 namespace doppler::formats {
 
-// An adapter's change of one matrix of a layer; A of matrices that a file has as one is shared by all of them.
+// An adapter's change of one matrix of a layer; Matrices that a file has as one share their A.
 struct FittedMatrix {
   TensorId tensor = TensorId::kQ;
   uint32_t layer = 0;  // 0 outside the layers

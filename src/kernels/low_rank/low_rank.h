@@ -1,6 +1,6 @@
 // The products of low-rank adapters (LoRA, Hu et al. 2021): low = A x, then y = gain * y + B low + constant, both with
-// the matrices of the adapter that the row has. Rows of several adapters and of none share a dispatch, which leaves the
-// latter alone. Matrices that read the same x have their A's below one another and one `low`.
+// the matrices of the adapter that the row has. Rows of several adapters and of none share a dispatch, which leaves
+// rows of none as they are. Matrices that read the same x have their A's below one another and one `low`.
 // The arena: matrices of `slots` adapters one after another, ranks padded with zeros to `rank`. Scales are in B.
 // Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision.
 #pragma once
