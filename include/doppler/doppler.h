@@ -43,17 +43,18 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  // Who guesses tokens, which the next step checks if that is faster. The text is the same. "lookup" searches the text for
-  // its last tokens, "next" is the model's next-token layer, "model" the draft model, "off" nobody. "auto" is "model" or
-  // "next" if it is there, or else "lookup". A generation may ask for another one.
+  // Who guesses tokens, which the next step checks if that is faster. The text is the same. "lookup" searches the text
+  // for its last tokens, "next" is the model's next-token layer, "model" the draft model, "off" nobody. "auto" is
+  // "model" or "next" if it is there, or else "lookup". A generation may ask for another one.
   std::string draft = "auto";
   std::string draft_model;  // the path of a small model of the same vocabulary, which guesses: draft "model"
   float draft_acceptance = -1;  // for measurements, 0 to 1: so many guesses count as right, whatever they are
   std::string kv = "f16";       // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;         // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;           // tokens of a prefill chunk; 0: 512
-  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions and requests
-  // then take turns, and switching between them costs evaluating what differs again. More: each has its own sequence.
+  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions
+  // and requests then take turns, and switching between them costs evaluating what differs again. More: each has its
+  // own sequence.
   uint32_t sequences = 1;
   // Tokens of all sequences' caches together; 0: ctx_len for each, or as many as fit the device.
   uint32_t pool_tokens = 0;
@@ -167,8 +168,8 @@ struct GenerateOptions {
   bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 
-// Errors that a generation would have with every model, to ask before one is loaded. Errors: a number out of its range, more tokens
-// before an end token than the answer may have, min_tokens beside a grammar.
+// Errors that a generation would have with every model, to ask before one is loaded. Errors: a number out of its range,
+// more tokens before an end token than the answer may have, min_tokens beside a grammar.
 Result<void> check_options(const GenerateOptions& options);
 
 enum class StopReason : uint8_t { kEndOfText, kStopString, kTokenLimit, kContextFull, kCancelled };
@@ -334,8 +335,9 @@ class Model {
   // Error: a model that writes text.
   Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
-  // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
-  Result<float> rerank(std::string_view query, std::string_view text);
+  // How well a text answers a query, 0 to 1, of a model that scores pairs; `tokens`, unless null, gets how many were
+  // evaluated. Error: another model.
+  Result<float> rerank(std::string_view query, std::string_view text, uint32_t* tokens = nullptr);
   // An adapter that answers may ask for by `name` from now on; one of this name is replaced. Errors: a file that is no
   // adapter, or of another model; the model was loaded without room for it (LoadOptions::adapter_slots). From any
   // thread.

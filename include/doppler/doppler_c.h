@@ -114,7 +114,10 @@ typedef struct doppler_load_options {
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
-  const char* draft; /* the model's next-token layer guesses tokens: "auto" (the default), "on" or "off" */
+  const char*
+      draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer),
+                        "model" (draft_model) */
+  const char* draft_model; /* the path of a small model of the same vocabulary, which guesses; NULL: none */
   const doppler_adapter* adapters; /* several without a name are added up */
   size_t adapter_count;
   uint32_t adapter_slots; /* in GPU memory at a time; 0: as many as `adapters` needs, 8 with named ones */
@@ -129,8 +132,8 @@ DOPPLER_CAN_FAIL doppler_error* doppler_model_load(const char* path, const doppl
                                                    doppler_model** model);
 DOPPLER_API void doppler_model_free(doppler_model* model);
 
-/* An adapter that answers may ask for by `name` from now on; one of this name is replaced. The model must have room for
- * it (adapter_slots). Answers under way keep what doppler_model_unload_adapter takes away. */
+/* An adapter that answers may ask for by `name` from now on; one of this name is replaced. The model must have room for it
+ * (adapter_slots). Answers under way keep what doppler_model_unload_adapter takes away. */
 DOPPLER_CAN_FAIL doppler_error* doppler_model_load_adapter(doppler_model* model, const char* name,
                                                            const char* path);
 DOPPLER_CAN_FAIL doppler_error* doppler_model_unload_adapter(doppler_model* model, const char* name);
@@ -226,6 +229,10 @@ typedef struct doppler_generate_options {
   size_t dry_breaker_count;
   doppler_grammar_kind grammar_kind; /* what the answer must be; default none */
   const char* grammar;               /* its text */
+  const char* draft;                 /* as of doppler_load_options; NULL: as the model was loaded */
+  const char* prediction;            /* a text that the answer may repeat, for the draft "lookup" */
+  uint64_t
+      draft_rows; /* tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay */
   const doppler_adapter_use*
       adapters;           /* of this answer, added up; NULL: those that the model was loaded with */
   uint64_t adapter_count; /* 0 with adapters that are not NULL: none */

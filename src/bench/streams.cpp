@@ -142,8 +142,8 @@ Result<StreamFigures> time_streams(Model& model, const Test& test) {
     prompts.push_back(make_prompt(test.depth, impl.info.vocab_size, stream));
   }
   DP_TRY(const std::vector<Mix> mixes, mixes_of(model, impl, test.streams));
-  // Streams that were evaluated one behind the other would decode at unequal depths: first all are evaluated, and then all
-  // begin at once, from one more token each.
+  // Streams that were evaluated one after the other would decode at unequal depths. So all are evaluated first, and
+  // then all begin at once, from one more token each.
   if (test.depth != 0) DP_CHECK(run(*impl.driver, prompts, mixes, 1));
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
     prompts[stream].push_back(make_prompt(1, impl.info.vocab_size, stream + 1000)[0]);

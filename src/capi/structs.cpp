@@ -226,6 +226,13 @@ Result<GenerateOptions> generate_options(const doppler_generate_options* options
   }
   out.when_full = static_cast<WhenFull>(given.when_full);
   DP_TRY(out.grammar, grammar_of(given));
+  set_text(out.draft, given.draft);
+  set_text(out.prediction, given.prediction);
+  if (given.draft_rows > UINT32_MAX) {
+    return fail(ErrorKind::kInvalidInput, "draft_rows is %llu; allowed is 0 to 8.",
+                static_cast<unsigned long long>(given.draft_rows));
+  }
+  out.draft_rows = static_cast<uint32_t>(given.draft_rows);
   DP_TRY(out.adapters, adapter_uses(given));
   out.batch = given.batch;
   out.readback_interval = given.readback_interval;

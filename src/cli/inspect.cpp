@@ -259,9 +259,8 @@ uint64_t parameters_of(const formats::TensorInfo& tensor) {
 int inspect_verb(std::span<const std::string> arguments) {
   InspectFlags flags;
   Args args("doppler inspect [flags] [FILE]",
-            "What is in a model (GGUF file or Hugging Face folder; default: the shipped model) and what it "
-            "needs; or in "
-            "an adapter, whose fit to a model named after it is checked.");
+            "Shows the contents and the needs of a model (GGUF file or Hugging Face folder; default: the "
+            "shipped model), or of an adapter, whose fit to a model named after it is checked.");
   args.words("FILE", &flags.words);
   args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)",
             &flags.synthetic);

@@ -173,7 +173,7 @@ std::vector<AdapterFile> named_adapters(const LoadOptions& load) {
   return out;
 }
 
-// "NAME=MODEL" or MODEL alone, which then has the name of its file or folder.
+// "NAME=MODEL" or only MODEL, whose name is then that of its file or folder.
 Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   std::vector<std::string> given = flags.models;
   if (given.empty()) given.emplace_back();
@@ -209,8 +209,12 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
         {.name = name,
          .path = path,
          .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
+         .facts = [model, name] { return model_facts(model, name); },
          .is_pinned = false,
-         .adapters = named_adapters(model.load)});
+         .adapters = named_adapters(model.load),
+         .unknown_tools = flags.template_tools ? server::UnknownTools::kRefused : server::UnknownTools::kTold,
+         .warms_up = !flags.no_warm_up,
+         .places = flags.model.load.sequences});
   }
   for (const std::string& name : flags.pinned) {
     bool found = false;

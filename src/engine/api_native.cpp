@@ -32,6 +32,22 @@ Result<engine::AdapterSources> adapter_sources(const LoadOptions& options) {
   return out;
 }
 
+// The draft model, on the same device.
+Result<void> load_draft(Model::Impl& impl, const LoadOptions& options) {
+  LoadOptions asked = options;
+  asked.draft = "off";
+  asked.sequences = 1;
+  DP_TRY(model::RunnerOptions runner, engine::runner_options(asked));
+  runner.ctx_len = impl.loaded->runner->ctx_len();
+  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(options.draft_model));
+  DP_TRY(
+      std::unique_ptr<engine::LoadedModel> draft,
+      gpu::run_to_completion(
+          *impl.device, engine::load_model(*impl.device, std::move(files), std::move(runner), {}, {},
+                                           {.verify = options.verify, .stamp_folder = options.cache_dir})));
+  return engine::add_draft_model(*impl.loaded, std::move(draft));
+}
+
 // Opens the device and loads the files on it.
 Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
                        LoadExtras extras) {
@@ -63,6 +79,7 @@ Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> file
                                               std::move(adapters))));
   if (!impl.adapters) impl.adapters = std::make_shared<engine::AdapterRegistry>();
   for (engine::NamedAdapter& named : impl.loaded->named_adapters) impl.adapters->add(std::move(named));
+  if (!options.draft_model.empty()) DP_CHECK_WHILE(load_draft(impl, options), "loading the draft model");
   impl.info = engine::describe(*impl.loaded, *impl.device);
   model::SequenceRunner* const steps = impl.loaded->runner->runner();
   if (!steps) return {};

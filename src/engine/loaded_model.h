@@ -9,6 +9,7 @@
 
 #include "base/task.h"
 #include "engine/adapters.h"
+#include "engine/scheduler/host_drafter.h"
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
 #include "model/plan_runner.h"
@@ -36,6 +37,9 @@ struct LoadedModel {
   TextModel text;
   std::unique_ptr<model::PlanRunner> runner;
   std::vector<NamedAdapter> named_adapters;
+  // A draft model and what asks it; null: there is none.
+  std::unique_ptr<LoadedModel> draft;
+  std::unique_ptr<HostDrafter> drafter;
   double load_seconds = 0;
   gpu::Counters after_load;  // objects created later must not be more
 };

@@ -20,7 +20,7 @@ Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t index) {
   const std::vector<uint32_t> readers = l.readers(normed);
   const bool all_products =
       std::ranges::all_of(readers, [&](uint32_t reader) { return l.node(reader).kind() == OpKind::kLinear; });
-  if (readers.empty() || !all_products) return refused("the norm is not read by products alone");
+  if (readers.empty() || !all_products) return refused("the norm is not read only by products");
   std::string reason = refuse_adapter_in_sum(l, index);
   if (!reason.empty()) return refused(std::move(reason));
 

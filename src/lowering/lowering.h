@@ -99,7 +99,8 @@ class Lowering {
   // Why the products of a linear node do not all have a prologue; "" if they have.
   Result<std::string> refuse_prologue(uint32_t linear_node, kernels::PrologueKind kind);
 
-  // The matrices that adapters may add to a linear or embed node's outputs; null: none. adapter_rows: of a value's rows.
+  // The matrices that adapters may add to a linear or embed node's outputs; null: none. adapter_rows: of a value's
+  // rows.
   const AdapterProduct* adapter(uint32_t node_index) const;
   kernels::AdapterRows adapter_rows(Value value) const;
 

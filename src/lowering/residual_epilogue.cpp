@@ -1,4 +1,4 @@
-// residual_epilogue: a product that adds its sums to the residual, instead of a sum behind it.
+// residual_epilogue: a product that adds its sums to the residual, instead of a sum after it.
 #include "lowering/adapter_products.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"

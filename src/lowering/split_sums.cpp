@@ -1,5 +1,5 @@
-// split_sums: a product that splits its columns over workgroups leaves the sums of each split to the norm behind the residual's
-// sum, which adds them up, instead of a dispatch of its own that does.
+// split_sums: a product that splits its columns over workgroups leaves the sums of each split to the norm after the
+// residual's sum, which adds them up, instead of a dispatch of its own that does.
 #include "lowering/adapter_products.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"

@@ -13,6 +13,7 @@
 #include "kernels/common/step_state.h"
 #include "kernels/sample/sample.h"
 #include "model/adapter_mix.h"
+#include "model/drafter.h"
 
 namespace doppler::model {
 
@@ -28,8 +29,10 @@ struct GenerationSettings {
   uint32_t max_tokens = 0;  // generated at most, with those chosen before
   std::vector<uint32_t> stop_tokens;  // at most kMaxStopTokens
   bool ignore_stop = false;
-  bool masked = false;                         // each token is chosen by a mask (SequenceRunner::mask)
-  std::vector<uint32_t> dry_breakers;          // tokens; of kernels/sample/more.h
+  bool masked = false;                 // each token is chosen by a mask (SequenceRunner::mask)
+  std::vector<uint32_t> dry_breakers;  // tokens; of kernels/sample/more.h
+  Drafter drafter = Drafter::kNone;
+  std::vector<uint32_t> prediction;  // tokens that the answer may have: the drafter lookup searches them too
   std::shared_ptr<const AdapterMix> adapters;  // of its rows at positions adapters_from and later; null: none
   uint32_t adapters_from = 0;
 };

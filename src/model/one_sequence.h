@@ -39,6 +39,7 @@ struct OneSequenceParts {
   RecurrentStates* states = nullptr;
   const ChoicePlans* choices = nullptr;
   AdapterSet* adapters = nullptr;
+  const DraftPlans* drafts = nullptr;
   TicketWatch* watch = nullptr;
   bool has_next_layer = false;  // plans of prompts have the next-token layer
   uint32_t ctx_len = 0, chunk = 0, vocab_size = 0, tickets = 0;
@@ -75,7 +76,9 @@ class OneSequence final : public SequenceRunner {
   Result<void> check(const GenerationSettings& settings) const override;
   bool is_prepared(const GenerationSettings& settings) const override;
   Task<Result<void>> prepare(const GenerationSettings& settings) override;
-  uint64_t objects_created_later() const override { return parts_.choices->objects_created(); }
+  uint64_t objects_created_later() const override {
+    return parts_.choices->objects_created() + parts_.drafts->objects_created();
+  }
   bool can_prepare(const GenerationSettings& settings) const override {
     return parts_.adapters->is_resident(settings.adapters) || parts_.adapters->has_free_slot();
   }

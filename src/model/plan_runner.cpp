@@ -32,6 +32,7 @@ Task<Result<void>> PlanRunner::make_one() {
                        .states = &states_,
                        .choices = &choice_plans_,
                        .adapters = &adapters_,
+                       .drafts = &draft_plans_,
                        .watch = watch_.get(),
                        .has_next_layer = drafts_,
                        .ctx_len = options_.ctx_len,

@@ -59,8 +59,10 @@ struct RunnerOptions {
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
   AdapterRoom adapters = {};
-  bool layer_table_on_host = false;     // embeddings of each layer; false: where the device has no room alone
-  Drafting drafting = Drafting::kAuto;  // as loaded: on or off
+  bool layer_table_on_host = false;  // embeddings of each layer; false: where the device has no room alone
+  Drafting drafting = Drafting::kAuto;
+  float simulated_drafts =
+      -1;  // for measurements: kernels::DraftEnd::simulated. Below 0: drafts are compared
 };
 // Error: the model gives embeddings or scores.
 Result<void> check_writes_text(const formats::ModelConfig& config);

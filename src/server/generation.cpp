@@ -114,7 +114,7 @@ Result<void> Generation::submit(ReadyModel& model) {
   }
   begun_at_ = std::chrono::steady_clock::now();
   DP_CHECK(bring_adapters(model));
-  if (!request_.has_seed) request_.options.sampling.seed = random_seed();
+  if (request_.seed != openai::ServedRequest::Seed::kGiven) request_.options.sampling.seed = random_seed();
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
   const bool is_chat = request_.endpoint == openai::Endpoint::kChatCompletions;
   batch::ChatStart chat;

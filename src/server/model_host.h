@@ -26,7 +26,11 @@ struct ModelSource {
   std::string name;  // by which requests ask for it
   std::string path;  // shown; the loader knows what to load
   std::function<Result<Model>(const ProgressCallback&)> load;
-  bool is_pinned = false;                  // never unloaded
+  std::function<Result<ModelFacts>()> facts;  // opens its files, in milliseconds
+  bool is_pinned = false;                     // never unloaded
+  UnknownTools unknown_tools = UnknownTools::kTold;
+  bool warms_up = true;                    // before it is ready
+  uint32_t places = 1;                     // sequences that are decoded together
   std::vector<AdapterFile> adapters = {};  // with names, by which requests ask for them
 };
 

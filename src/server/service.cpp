@@ -142,9 +142,9 @@ void Service::generate(std::shared_ptr<Exchange> exchange, Result<openai::Served
   if (const auto chosen = adapters_.choose(host->source().name, *request); !chosen) {
     return reply_error(*exchange, chosen.error());
   }
-  const auto error = [path = exchange->request().path](const Error& of) {
-    return error_text(path, of.sentence(),
-                      openai::error_status(of) < 500 ? "invalid_request_error" : "server_error");
+  const auto error = [exchange = exchange.get()](const Error& of, const char* code) {
+    return error_text(*exchange, of.sentence(),
+                      openai::error_status(of) < 500 ? "invalid_request_error" : "server_error", code);
   };
   const auto generation =
       std::make_shared<Generation>(std::move(exchange), std::move(*request), std::move(writer), *host, error);

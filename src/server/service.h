@@ -22,7 +22,8 @@
 namespace doppler::server {
 
 struct ServiceOptions {
-  GenerateOptions defaults;          // where a body does not say
+  GenerateOptions defaults;          // if a body does not say
+  bool has_seed = false;             // of the defaults: without, each request has a random one
   uint32_t places = 1;               // sequences of a model that are decoded together
   uint32_t most_waiting = 256;       // requests of a model beyond those; more get 429
   uint32_t most_loaded = 0;          // models at a time; 0: all

@@ -44,7 +44,7 @@ Result<void> Scheduler::check_request(const Request& request) const {
   return {};
 }
 
-// Sets the adapters of a request and the position that they begin at.
+// Which adapters, and from which position on.
 void Scheduler::choose_adapters(Request& request) const {
   model::GenerationSettings& settings = request.settings;
   if (request.first_adapters) settings.adapters = runner_.first_adapters();
@@ -105,6 +105,7 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
   sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
   sequence->request = std::move(request);
   sequence->request.settings.max_tokens = sequence->request.settings.generated + sequence->limit;
+  sequence->drafts = sequence->request.drafts;
   const uint32_t block_len = blocks_.pool().block_len();
   while ((sequence->keys.size() + 1) * block_len <= sequence->tokens().size()) {
     sequence->keys.push_back(next_key(*sequence));
@@ -188,7 +189,9 @@ Result<void> Scheduler::admit(uint32_t budget) {
 // True if the runner has the plans. Otherwise it begins to make them, one request's after another.
 bool Scheduler::has_plans(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
-  if (runner_.is_prepared(settings)) return true;
+  if (runner_.is_prepared(settings)) {
+    return sequence.drafts.use() != DraftUse::kAlways || !prepare_drafts(settings);
+  }
   if (preparing_.valid() || !runner_.can_prepare(settings)) return false;
   preparing_for_ = settings;
   prepares_drafts_ = false;

@@ -207,7 +207,11 @@ class Scheduler {
   std::deque<InFlight> in_flight_;
   model::GenerationSettings preparing_for_;   // whose plans are being made
   Task<Result<void>> preparing_;              // valid while they are
+  bool prepares_drafts_ = false;              // those of steps that draft
+  StepCosts costs_, given_costs_;             // those whose drafts the host gives wait for it
   std::vector<uint32_t> held_, held_extras_;  // and what else its keys and values depend on
+  Clock::time_point collected_at_;            // the last ticket
+  Clock::duration step_time_{};               // of the last ticket that only decoded
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };

@@ -28,6 +28,48 @@ Json adapter_json(const Service& service, const ServedAdapter& adapter) {
           {"owned_by", "doppler"}, {"root", adapter.path}, {"parent", adapter.model}};
 }
 
+Json anthropic_model(const Service& service, const std::string& name) {
+  return {
+      {"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", utc_text(service.started())}};
+}
+
+// By the names of a body's fields.
+Json defaults_json(const ServiceOptions& options) {
+  const GenerateOptions& o = options.defaults;
+  const SamplingOptions& s = o.sampling;
+  Json biases = Json::object();
+  for (const auto& [token, bias] : s.logit_bias) biases[std::to_string(token)] = bias;
+  return {{"max_tokens", o.max_tokens},
+          {"temperature", s.temperature},
+          {"top_k", s.top_k},
+          {"top_p", s.top_p},
+          {"min_p", s.min_p},
+          {"repeat_penalty", s.repeat_penalty},
+          {"presence_penalty", s.presence_penalty},
+          {"frequency_penalty", s.frequency_penalty},
+          {"top_n_sigma", s.top_n_sigma},
+          {"typical_p", s.typical_p},
+          {"xtc_probability", s.xtc_probability},
+          {"xtc_threshold", s.xtc_threshold},
+          {"dynatemp_range", s.dynatemp_range},
+          {"dynatemp_exponent", s.dynatemp_exponent},
+          {"mirostat_tau", s.mirostat_tau},
+          {"mirostat_eta", s.mirostat_eta},
+          {"dry_multiplier", s.dry_multiplier},
+          {"dry_base", s.dry_base},
+          {"dry_allowed_length", s.dry_allowed_length},
+          {"dry_range", s.dry_range},
+          {"dry_sequence_breakers", s.dry_breakers},
+          {"min_tokens", s.min_tokens},
+          {"logit_bias", std::move(biases)},
+          {"seed", options.has_seed ? Json(s.seed) : Json()},
+          {"stop", o.stop},
+          {"ignore_eos", o.ignore_eos},
+          {"when_full", o.when_full == WhenFull::kSlide ? "slide" : "stop"},
+          {"json_blanks", o.grammar.json_blanks},
+          {"chunk_tokens", o.batch}};
+}
+
 void generate(Service& service, const Call& call, Endpoint endpoint) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
@@ -116,22 +158,34 @@ void answer_health(Service& service, const Call& call) {
 
 void answer_models(Service& service, const Call& call) {
   Json list = Json::array();
+  const bool is_anthropic = is_for_anthropic(*call.exchange);
   for (const auto& host : service.models().all()) {
-    list.push_back(model_json(service, *host));
-    for (const ServedAdapter& adapter : service.adapters().of_model(host->source().name)) {
-      list.push_back(adapter_json(service, adapter));
+    const std::string& name = host->source().name;
+    list.push_back(is_anthropic ? anthropic_model(service, name) : model_json(service, *host));
+    for (const ServedAdapter& adapter : service.adapters().of_model(name)) {
+      list.push_back(is_anthropic ? anthropic_model(service, adapter.name) : adapter_json(service, adapter));
     }
+  }
+  if (is_anthropic) {
+    const Json first = list.front()["id"], last = list.back()["id"];
+    return reply_json(
+        *call.exchange,
+        {{"data", std::move(list)}, {"has_more", false}, {"first_id", first}, {"last_id", last}});
   }
   // Some agents look for `models`.
   reply_json(*call.exchange, {{"object", "list"}, {"data", list}, {"models", list}});
 }
 
 void answer_model(Service& service, const Call& call) {
+  const bool is_anthropic = is_for_anthropic(*call.exchange);
   if (const auto adapter = service.adapters().find(call.rest)) {
-    return reply_json(*call.exchange, adapter_json(service, *adapter));
+    return reply_json(*call.exchange, is_anthropic ? anthropic_model(service, adapter->name)
+                                                   : adapter_json(service, *adapter));
   }
-  if (const auto host = service.admit(*call.exchange, call.rest))
-    reply_json(*call.exchange, model_json(service, *host));
+  const auto host = service.admit(*call.exchange, call.rest);
+  if (!host) return;
+  reply_json(*call.exchange,
+             is_anthropic ? anthropic_model(service, host->source().name) : model_json(service, *host));
 }
 
 void answer_chat(Service& service, const Call& call) { generate(service, call, Endpoint::kChatCompletions); }
