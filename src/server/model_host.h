@@ -28,10 +28,10 @@ struct ModelSource {
   std::function<Result<Model>(const ProgressCallback&)> load;
   std::function<Result<ModelFacts>()> facts;  // opens its files, in milliseconds
   bool is_pinned = false;                     // never unloaded
+  std::vector<AdapterFile> adapters = {};     // with names, by which requests ask for them
   UnknownTools unknown_tools = UnknownTools::kTold;
-  bool warms_up = true;                    // before it is ready
-  uint32_t places = 1;                     // sequences that are decoded together
-  std::vector<AdapterFile> adapters = {};  // with names, by which requests ask for them
+  bool warms_up = true;  // before it is ready
+  uint32_t places = 1;   // sequences that are decoded together
 };
 
 enum class ModelState : uint8_t { kUnloaded, kLoading, kWarming, kReady, kUnloading, kFailed };
