@@ -9,6 +9,7 @@
 
 #include "base/task.h"
 #include "engine/adapters.h"
+#include "engine/model_templates.h"
 #include "engine/scheduler/host_drafter.h"
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
