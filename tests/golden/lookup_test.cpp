@@ -186,6 +186,27 @@ TEST_P(Lookup, TextsGoOnAndEnd) {
   EXPECT_EQ(went_on.timings.cached_tokens, model.prompt.size() + 20);
 }
 
+// Recurrent states are kept after two rows where the next-token layer was loaded. Lookup then has two rows too.
+TEST(LookupOfStates, AnswersAreTheSame) {
+  Model model("families_next/qwen3_5_mtp_agreeing");
+  ASSERT_TRUE(model.runner);
+  for (const GenerateOptions& options : {greedy(40), drawn(40, 1)}) {
+    const Generation wanted = model.fresh(Drafting::kOff, 0, options);
+    model.predicted = nearly(wanted.tokens);
+    const Generation got = model.fresh(Drafting::kLookup, 8, options);
+    EXPECT_EQ(got.tokens, wanted.tokens);
+    EXPECT_GT(got.timings.accepted_tokens, 8u);
+    EXPECT_EQ(got.timings.drafter, "lookup");
+    // A text goes on with the layer after steps that another drafter drafted for.
+    Tokens longer = model.prompt;
+    longer.insert(longer.end(), got.tokens.begin(), got.tokens.end());
+    longer.insert(longer.end(), {3, 4});
+    const Generation with_layer = model.answer(longer, Drafting::kNext, 2, greedy(16));
+    model.cached.clear();
+    EXPECT_EQ(with_layer.tokens, model.answer(longer, Drafting::kOff, 0, greedy(16)).tokens);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Lookup,
                          testing::Values("families_llama/llama", "families_qwen3/qwen3",
                                          "families_gemma3/gemma3", "families_moe/qwen3_moe"),
