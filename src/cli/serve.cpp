@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
+#include "cli/model_facts.h"
 #include "cli/sharing.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
@@ -105,7 +106,7 @@ void add_flags(Args& args, ServeFlags& flags) {
              &flags.sharing.listen.upload_bytes_per_second);
   args.flag("hidden", 0, "do not announce the shared models' machine on its network",
             &flags.sharing.is_hidden);
-  args.group("Where a request does not say");
+  args.group("If a request does not say");
   add_sampling_flags(args, o.service.defaults);
   args.group("Device");
   add_load_flags(args, flags.model);
