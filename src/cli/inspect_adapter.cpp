@@ -1,6 +1,7 @@
 #include "cli/inspect_adapter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 
