@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "doppler": set(),
     "base": {"doppler"},  # the public error type is the one all layers use
     "gpu": {"base"},
+    "images": {"base"},
     "kernels": {"gpu", "base"},
     "formats": {"base"},
     # formats: the names of weights (formats/tensor_id.h).
@@ -46,7 +47,7 @@ MAY_INCLUDE = {
 }
 
 # Layers that are also compiled to WebAssembly: no threads, files or streams outside files named for a platform.
-CORE = {"base", "kernels", "graph", "layers", "families", "lowering", "formats", "tokenizer", "model", "engine"}
+CORE = {"base", "images", "kernels", "graph", "layers", "families", "lowering", "formats", "tokenizer", "model", "engine"}
 PLATFORM_HEADERS = {"thread", "mutex", "condition_variable", "future", "filesystem", "fstream", "iostream",
                     "format", "print", "unistd.h", "dlfcn.h", "pthread.h", "fcntl.h", "sys/mman.h", "sys/stat.h"}
 PLATFORM_SUFFIX = re.compile(r"_(native|posix|web)(_test)?\.(h|cpp)$")
