@@ -51,6 +51,8 @@ struct LoadOptions {
   // Embeddings of each layer (Gemma 3n and 4) stay in the file, and the rows of a step's tokens come with it. Natively.
   // false: they do where the device has no memory for them.
   bool layer_table_on_host = false;
+  // Pictures in prompts: the model's vision tower is loaded too, if it has one that this build knows. Of one sequence.
+  bool images = true;
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
@@ -166,9 +168,27 @@ struct Generation {
   Timings timings;
 };
 
+// A picture in memory: 8-bit RGB, row by row.
+struct Image {
+  uint32_t width = 0, height = 0;
+  std::vector<uint8_t> rgb;
+
+  // From a file: PNG, JPEG, WebP (still), GIF (its first frame) or BMP. It is upright, and what is transparent lies on white.
+  // Errors: another format; more than 64 MiB or 67 million pixels.
+  static Result<std::shared_ptr<const Image>> decode(std::span<const uint8_t> file);
+  static Result<std::shared_ptr<const Image>> load(const std::string& path);
+};
+
+// A picture, or a text where there is none.
+struct ContentPart {
+  std::string text;
+  std::shared_ptr<const Image> image;
+};
+
 struct Message {
   std::string role;  // "system", "developer", "user", "assistant", "tool"; any other is refused
   std::string content;
+  std::vector<ContentPart> parts = {};  // in place of `content`, of a message with pictures
 };
 
 // How a model was loaded. Its weights stream while its kernels compile, so that the times overlap.
@@ -196,6 +216,7 @@ struct ModelInfo {
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
   LoadReport load;
   bool has_tokenizer = false, has_chat_template = false;
+  bool reads_images = false;  // prompts may have pictures
 };
 
 // Experts that come to the GPU when they are chosen, since the model was loaded. A use is of one expert of a layer in one

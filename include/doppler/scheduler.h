@@ -25,6 +25,8 @@ namespace doppler {
 struct Request {
   // Text, token ids, or a conversation for the model's chat template.
   std::variant<std::string, std::vector<int32_t>, std::vector<Message>> prompt;
+  // Of a prompt of token ids: its pictures, whose tokens the ids have in full, in order. A message has its own.
+  std::vector<std::shared_ptr<const Image>> images = {};
   GenerateOptions options = {};
   uint64_t client = 0;          // who asks: clients of one priority get equal shares
   int32_t priority = 0;         // 0 to 7; higher ones begin earlier, in the slot of a lower one if need be

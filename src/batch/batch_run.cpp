@@ -122,6 +122,7 @@ Result<std::vector<Stream>> BatchRun::submit(const openai::CompletionRequest& co
   request.client = settings_.client;
   if (completion.endpoint == openai::Endpoint::kChatCompletions) {
     request.prompt = std::move(chat.tokens);
+    request.images = std::move(chat.images);
     request.options.grammar = chat.prompt.grammar;
     request.show_special = chat.prompt.shows_special;
   }

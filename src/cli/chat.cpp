@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kHelp =
     "/reset  forget the conversation    /save FILE  save the session    /stats  figures of the last answer\n"
-    "/quit   end (also Ctrl-D)          Ctrl-C stops an answer\n";
+    "/image FILE  a picture for what you say next                       Ctrl-C stops an answer\n"
+    "/quit   end (also Ctrl-D)\n";
 
 std::string history_path() {
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.doppler_history";
@@ -35,6 +36,16 @@ std::optional<std::string> read_line() {
 
 }  // namespace
 
+Result<Message> user_message(std::string_view text, std::span<const std::string> image_files) {
+  Message message{.role = "user", .content = std::string(text)};
+  for (const std::string& file : image_files) {
+    DP_TRY(auto image, Image::load(file));
+    message.parts.push_back({.text = {}, .image = std::move(image)});
+  }
+  if (!message.parts.empty()) message.parts.push_back({.text = std::string(text), .image = nullptr});
+  return message;
+}
+
 Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions& options) {
   const std::string history = history_path();
   ::using_history();
@@ -48,6 +59,7 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
   };
   if (session.tokens().empty()) restart();
   std::optional<Generation> last;
+  std::vector<std::string> images;  // for the next message
   std::printf("%s on %s. /help lists the commands.\n", model.info().name.c_str(),
               model.info().adapter.c_str());
 
@@ -75,6 +87,18 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
       if (!saved) std::printf("%s\n", saved.error().message().c_str());
       continue;
     }
+    if (text.starts_with("/image")) {
+      const std::string path(trim(std::string_view(text).substr(6)));
+      const auto read = user_message("", std::span(&path, 1));
+      if (!model.info().reads_images) {
+        std::printf("The model %s reads no pictures.\n", model.info().name.c_str());
+      } else if (!read) {
+        std::printf("%s\n", read.error().message().c_str());
+      } else {
+        images.push_back(path);
+      }
+      continue;
+    }
     if (text[0] == '/') {
       std::printf("Command %s is not known; /help lists them.\n", printable(text).c_str());
       continue;
@@ -84,7 +108,12 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       return std::fflush(stdout) == 0;
     };
-    messages.push_back({"user", text});
+    auto asked = user_message(text, images);
+    if (!asked) {
+      std::printf("%s\n", asked.error().message().c_str());
+      continue;
+    }
+    messages.push_back(std::move(*asked));
     auto generation = options.use_template ? session.chat(messages, options.generate, show)
                                            : session.generate(text, options.generate, show);
     std::printf("\n");
@@ -93,6 +122,7 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
       messages.pop_back();
       continue;
     }
+    images.clear();
     messages.push_back({"assistant", generation->text});
     last = std::move(*generation);
   }

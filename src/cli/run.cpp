@@ -23,6 +23,7 @@ struct RunFlags {
   std::vector<std::string> words;
   std::optional<std::vector<int32_t>> tokens;
   std::string save, restore, system;
+  std::vector<std::string> images;
   bool interactive = false, json = false, raw = false, quiet = false, dry_run = false;
 };
 
@@ -64,7 +65,8 @@ Result<Generation> answer(Session& session, const Model& model, const RunFlags& 
   if (is_chat(model, flags)) {
     std::vector<Message> messages(session.messages().begin(), session.messages().end());
     if (messages.empty() && !flags.system.empty()) messages.push_back({"system", flags.system});
-    messages.push_back({"user", prompt});
+    DP_TRY(Message asked, user_message(prompt, flags.images));
+    messages.push_back(std::move(asked));
     return session.chat(messages, flags.generate.options, on_text);
   }
   return session.generate(prompt, flags.generate.options, on_text);
@@ -88,6 +90,11 @@ void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char*
 }
 
 Result<void> check(const RunFlags& flags) {
+  if (!flags.images.empty() && (flags.interactive || flags.raw || flags.tokens)) {
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --image goes with a prompt for the chat template: not with -i (which has /image), --raw or "
+                "--tokens.");
+  }
   if (flags.tokens && !flags.words.empty()) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
   }
@@ -116,6 +123,8 @@ int run_verb(std::span<const std::string> arguments) {
                 DP_TRY(flags.tokens, parse_tokens(value));
                 return {};
               });
+  args.texts("image", 0, "FILE", "a picture before the prompt: PNG, JPEG, WebP, GIF, BMP; may be repeated",
+                &flags.images);
   args.text("system", 0, "TEXT", "system message", &flags.system);
   args.flag("raw", 0, "continue the text as it is, without the chat template", &flags.raw);
   args.text("template", 0, "FILE", "Jinja chat template instead of the model's own",
@@ -149,6 +158,8 @@ int run_verb(std::span<const std::string> arguments) {
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
 
+  // Without pictures there is no need for the tower.
+  flags.model.load.images = flags.interactive || !flags.images.empty();
   if (flags.dry_run) return dry_run(flags.model, flags.json);
   auto model = load_named_model(flags.model);
   if (!model) return exit_failed(model.error());

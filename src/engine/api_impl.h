@@ -10,6 +10,7 @@
 
 #include "base/json_fwd.h"
 #include "doppler/scheduler.h"
+#include "engine/image_prompt.h"
 #include "engine/loaded_model.h"
 
 namespace doppler {
@@ -36,6 +37,14 @@ struct Model::Impl {
   // For good: a lost device stays in error, any other error is told once.
   bool is_device_lost() const { return device && !device->status() && !device->status(); }
   Result<const tokenizer::Tokenizer*> tokenizer() const;
+  // The prompt of a conversation, and its pictures.
+  struct Prompt {
+    std::vector<uint32_t> tokens;
+    engine::HeldImages images;
+  };
+  Result<Prompt> chat_prompt(std::span<const Message> messages);
+  // Of ids whose pictures' tokens are there in full. Errors: the model reads no pictures, or these are of another number.
+  Result<Prompt> image_prompt(std::vector<uint32_t> tokens, std::span<const std::shared_ptr<const Image>> images);
   // Error: an id is negative.
   static Result<std::vector<uint32_t>> checked_ids(std::span<const int32_t> ids);
   static Model wrap(std::shared_ptr<Impl> impl) { return Model(std::move(impl)); }
@@ -46,6 +55,7 @@ struct Session::Impl {
   ~Impl();
 
   Result<void> start_ids(std::span<const int32_t> ids, const GenerateOptions& options);
+  Result<void> start_tokens(std::span<const uint32_t> added, const GenerateOptions& options);
   Result<void> start_chat(std::span<const Message> conversation, const GenerateOptions& options);
   Result<std::optional<std::string>> next();
   Result<Generation> finish();
@@ -55,6 +65,7 @@ struct Session::Impl {
   std::shared_ptr<Model::Impl> model;
   std::vector<uint32_t> sequence;  // the text so far
   std::vector<Message> messages;   // the conversation that it is; empty if it is plain text
+  engine::HeldImages images;       // that it has
   bool is_generating() const { return stream.load() != nullptr; }
   Result<void> begin(const std::vector<uint32_t>& prompt, const GenerateOptions& options);
   void stop();
@@ -75,6 +86,10 @@ struct LoadExtras {
 // Model::load for files that have no path (synthetic weights), and for tools.
 Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
                          LoadExtras extras = {});
+
+// A rendered prompt whose marks of pictures are expanded. Errors: the model reads no pictures, or another number of them.
+Result<std::string> expand_pictures(const engine::TextModel& model, std::string_view text,
+                                    std::span<const std::shared_ptr<const Image>> pictures);
 
 // Error: a role that no model knows.
 Result<Json> messages_json(std::span<const Message> messages);

@@ -156,11 +156,13 @@ Session Session::fork() const {
   auto made = std::make_unique<Impl>(impl_->model);
   made->sequence = impl_->sequence;
   made->messages = impl_->messages;
+  made->images = impl_->images;
   return Session(std::move(made));
 }
 void Session::reset() {
   impl_->sequence.clear();
   impl_->messages.clear();
+  impl_->images.clear();
 }
 std::span<const Message> Session::messages() const { return impl_->messages; }
 std::span<const int32_t> Session::tokens() const {
@@ -170,6 +172,10 @@ std::span<const int32_t> Session::tokens() const {
 Result<void> Session::save(const std::string& path) {
   Model::Impl& model = *impl_->model;
   DP_CHECK(model.check_generates());
+  if (!impl_->images.empty()) {
+    return fail(ErrorKind::kUnsupported, "A conversation with pictures cannot be saved: the file has no place "
+                                         "for them.");
+  }
   engine::SessionFile session;
   session.tokens = impl_->sequence;
   session.messages = impl_->messages;

@@ -133,9 +133,19 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
   }
   DP_CO_TRY(loaded->runner, co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options),
                                                              std::move(progress)));
+  if (const model::ImageStore* store = loaded->runner->images()) {
+    DP_CO_TRY(loaded->text.images,
+              image_marks(loaded->checkpoint->config(), store->encoder().rules(),
+                          loaded->runner->config().vocab_size, loaded->text.tokenizer.get()));
+  }
   loaded->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   loaded->after_load = device.counters();
   co_return loaded;
+}
+
+Result<const ImageMarks*> marks_of(const TextModel& text) {
+  if (text.images) return &*text.images;
+  return fail(ErrorKind::kUnsupported, "This model reads no pictures.");
 }
 
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/task.h"
+#include "engine/image_prompt.h"
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
 #include "model/plan_runner.h"
@@ -28,6 +29,7 @@ struct TextModel {
   std::optional<tmpl::ChatTemplate> chat_template;
   std::string template_problem;       // why there is no chat_template although there is a source
   std::vector<uint32_t> stop_tokens;  // end-of-generation ids
+  std::optional<ImageMarks> images;   // of a model that was loaded with its vision tower
 };
 // template_override: Jinja text that replaces the model's own, or empty. An override that does not parse is an
 // error; the model's own that does not parse is only noted.
@@ -43,6 +45,9 @@ struct LoadedModel {
 Task<Result<std::unique_ptr<LoadedModel>>> load_model(
     gpu::Device& device, std::unique_ptr<formats::FileSet> files, model::RunnerOptions options,
     std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr = {});
+
+// Error: the model reads no pictures, or was loaded without its tower.
+Result<const ImageMarks*> marks_of(const TextModel& text);
 
 // The conversation as the model's template writes it, with the opening of the answer if asked.
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,

@@ -63,6 +63,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   }
   DP_TRY(out.drafting, drafting_of(options.draft));
   out.chunk = options.chunk;
+  out.images = options.images;
   out.tickets = options.ring;
   out.expert_bytes = options.expert_bytes;
   out.layer_table_on_host = options.layer_table_on_host;
@@ -124,7 +125,8 @@ ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
           .scratch_bytes = runner.memory().scratch_bytes,
           .load = describe_load(loaded, device.caps()),
           .has_tokenizer = loaded.text.tokenizer != nullptr,
-          .has_chat_template = loaded.text.chat_template.has_value()};
+          .has_chat_template = loaded.text.chat_template.has_value(),
+          .reads_images = runner.options().images};
 }
 
 ExpertPaging paging_of(const LoadedModel& loaded) {

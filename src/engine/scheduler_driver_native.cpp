@@ -247,6 +247,13 @@ Result<void> SchedulerDriver::restore(std::span<const uint32_t> tokens, std::spa
   return out;
 }
 
+Result<std::shared_ptr<const model::HeldImage>> SchedulerDriver::add_image(model::ImageStore& images,
+                                                                           images::PreparedImage prepared) {
+  Result<std::shared_ptr<const model::HeldImage>> added = fail(ErrorKind::kCancelled, "The model is closed.");
+  call([&] { added = images.add(std::move(prepared)); });
+  return added;
+}
+
 SchedulerLoad SchedulerDriver::load() {
   SchedulerLoad load;
   call([&] {

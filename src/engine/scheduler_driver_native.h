@@ -16,6 +16,7 @@
 #include "engine/scheduler/scheduler.h"
 #include "engine/stream_answer.h"
 #include "gpu/device.h"
+#include "model/image_store.h"
 
 namespace doppler::engine {
 
@@ -64,6 +65,9 @@ class SchedulerDriver {
   void cancel(StreamLine& line);
   void cancel_later(std::shared_ptr<StreamLine> line);
   SchedulerLoad load();
+  // Between turns, which read the pictures.
+  Result<std::shared_ptr<const model::HeldImage>> add_image(model::ImageStore& images,
+                                                            images::PreparedImage prepared);
   // For a runner that holds its text (SequenceRunner::holds_text), while nothing runs: the cache of the longest
   // beginning of `tokens` after which the text can go on. restore() brings it back.
   Result<std::vector<uint8_t>> save(std::span<const uint32_t> tokens);

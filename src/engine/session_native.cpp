@@ -53,7 +53,9 @@ Session::Impl::~Impl() = default;
 Result<void> Session::Impl::begin(const std::vector<uint32_t>& tokens, const GenerateOptions& chosen) {
   DP_CHECK(model->check_generates());
   losses = 0;
-  const auto submit = [&] { return Stream::Impl::begin(model, tokens, chosen, engine::Request(), {}); };
+  engine::Request request;
+  request.images = images;
+  const auto submit = [&] { return Stream::Impl::begin(model, tokens, chosen, request, {}); };
   auto begun = submit();
   if (!begun && model->is_device_lost()) {
     DP_CHECK(open_again(begun.error()));
@@ -87,6 +89,53 @@ void Session::Impl::cancel() {
   if (const std::shared_ptr<Stream::Impl> now = stream.load()) now->cancel();
 }
 
+Result<Model::Impl::Prompt> Model::Impl::chat_prompt(std::span<const Message> messages) {
+  DP_CHECK(check_loaded());
+  DP_TRY(const Json list, messages_json(messages));
+  DP_TRY(std::string text, engine::apply_chat_template(loaded->text, list, /*add_generation_prompt=*/true));
+  std::vector<std::shared_ptr<const Image>> pictures;
+  for (const Message& message : messages) {
+    for (const ContentPart& part : message.parts) {
+      if (part.image) pictures.push_back(part.image);
+    }
+  }
+  if (!pictures.empty()) {
+    DP_TRY(text, expand_pictures(loaded->text, text, pictures));
+  }
+  DP_TRY(const tokenizer::Tokenizer* of_model, tokenizer());
+  // The template writes the special tokens itself.
+  DP_TRY(const std::vector<int32_t> ids,
+         of_model->encode(text, {.add_special = false, .parse_special = true}));
+  return image_prompt(std::vector<uint32_t>(ids.begin(), ids.end()), pictures);
+}
+
+Result<std::string> expand_pictures(const engine::TextModel& model, std::string_view text,
+                                    std::span<const std::shared_ptr<const Image>> pictures) {
+  DP_TRY(const engine::ImageMarks* marks, engine::marks_of(model));
+  std::vector<images::ImageShape> shapes;
+  for (const auto& picture : pictures) {
+    DP_TRY(images::ImageShape shape, images::shape_of(marks->rules, {picture->width, picture->height}));
+    shapes.push_back(std::move(shape));
+  }
+  return engine::expand_images(*marks, text, shapes);
+}
+
+Result<Model::Impl::Prompt> Model::Impl::image_prompt(std::vector<uint32_t> tokens,
+                                                      std::span<const std::shared_ptr<const Image>> pictures) {
+  Prompt prompt{.tokens = std::move(tokens), .images = {}};
+  if (pictures.empty()) return prompt;
+  DP_CHECK(check_generates());
+  DP_TRY(const engine::ImageMarks* marks, engine::marks_of(loaded->text));
+  for (const auto& picture : pictures) {
+    DP_TRY(images::PreparedImage prepared,
+           images::prepare_image(marks->rules, {{picture->width, picture->height}, picture->rgb}));
+    DP_TRY(auto held, driver->add_image(*loaded->runner->images(), std::move(prepared)));
+    prompt.images.push_back(std::move(held));
+  }
+  DP_TRY(prompt.tokens, engine::place_images(*marks, prompt.tokens, prompt.images));
+  return prompt;
+}
+
 // ---- What a session is asked
 
 Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const GenerateOptions& options) {
@@ -94,6 +143,10 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
     DP_TRY([[maybe_unused]] const Generation unfinished, finish());
   }
   DP_TRY(const std::vector<uint32_t> added, Model::Impl::checked_ids(ids));
+  return start_tokens(added, options);
+}
+
+Result<void> Session::Impl::start_tokens(std::span<const uint32_t> added, const GenerateOptions& options) {
   std::vector<uint32_t> prompt = sequence;
   prompt.insert(prompt.end(), added.begin(), added.end());
   cancelled.store(false, std::memory_order_relaxed);
@@ -137,23 +190,18 @@ Result<Generation> Session::Impl::finish() {
 
 Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
                                        const GenerateOptions& options) {
-  DP_CHECK(model->check_loaded());
-  DP_TRY(const Json list, messages_json(conversation));
-  DP_TRY(const std::string text, engine::apply_chat_template(model->loaded->text, list,
-                                                             /*add_generation_prompt=*/true));
-  DP_TRY(const tokenizer::Tokenizer* tokenizer, model->tokenizer());
-  // The template writes the special tokens itself.
-  DP_TRY(const std::vector<int32_t> ids,
-         tokenizer->encode(text, {.add_special = false, .parse_special = true}));
+  DP_TRY(Model::Impl::Prompt prompt, model->chat_prompt(conversation));
   if (is_generating()) {  // the last one was not finished
     DP_TRY([[maybe_unused]] const Generation unfinished, finish());
   }
   std::vector<uint32_t> before = std::exchange(sequence, {});
-  auto started = start_ids(ids, options);
+  engine::HeldImages images_before = std::exchange(images, std::move(prompt.images));
+  auto started = start_tokens(prompt.tokens, options);
   if (started) {
     messages.assign(conversation.begin(), conversation.end());
   } else {
     sequence = std::move(before);
+    images = std::move(images_before);
   }
   return started;
 }
@@ -169,6 +217,22 @@ Result<Generation> Session::Impl::run(const TextCallback& on_text) {
   }
 }
 
+namespace {
+
+// As templates read them.
+Json parts_json(std::span<const ContentPart> parts) {
+  Json list = Json::array();
+  for (const ContentPart& part : parts) {
+    Json shown = Json::object();
+    shown["type"] = part.image ? "image" : "text";
+    if (!part.image) shown["text"] = part.text;
+    list.push_back(std::move(shown));
+  }
+  return list;
+}
+
+}  // namespace
+
 Result<Json> messages_json(std::span<const Message> messages) {
   // A template may write any role as it stands; a model then sees what it was never trained with.
   static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
@@ -182,6 +246,7 @@ Result<Json> messages_json(std::span<const Message> messages) {
     Json entry = Json::object();
     entry["role"] = message.role;
     entry["content"] = message.content;
+    if (!message.parts.empty()) entry["content"] = parts_json(message.parts);
     list.push_back(std::move(entry));
   }
   return list;

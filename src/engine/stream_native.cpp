@@ -142,24 +142,19 @@ std::vector<uint32_t> extras_of_its_own() {
   return {static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32)};
 }
 
-Result<std::vector<uint32_t>> tokens_of(const Model::Impl& model, const Request& request) {
+Result<Model::Impl::Prompt> prompt_of(Model::Impl& model, const Request& request) {
+  Model::Impl::Prompt prompt;
   if (const auto* ids = std::get_if<std::vector<int32_t>>(&request.prompt)) {
-    return Model::Impl::checked_ids(*ids);
+    DP_TRY(std::vector<uint32_t> tokens, Model::Impl::checked_ids(*ids));
+    return model.image_prompt(std::move(tokens), request.images);
   }
+  const auto* text = std::get_if<std::string>(&request.prompt);
+  if (!text) return model.chat_prompt(std::get<std::vector<Message>>(request.prompt));
   DP_TRY(const tokenizer::Tokenizer* tokenizer, model.tokenizer());
-  std::vector<int32_t> ids;
-  if (const auto* text = std::get_if<std::string>(&request.prompt)) {
-    DP_TRY(ids,
-           tokenizer->encode(*text, {.add_special = request.options.add_special, .parse_special = true}));
-  } else {
-    const auto& messages = std::get<std::vector<Message>>(request.prompt);
-    DP_TRY(const Json list, messages_json(messages));
-    DP_TRY(const std::string rendered, engine::apply_chat_template(model.loaded->text, list,
-                                                                   /*add_generation_prompt=*/true));
-    // The template writes the special tokens itself.
-    DP_TRY(ids, tokenizer->encode(rendered, {.add_special = false, .parse_special = true}));
-  }
-  return std::vector<uint32_t>(ids.begin(), ids.end());
+  DP_TRY(const std::vector<int32_t> ids,
+         tokenizer->encode(*text, {.add_special = request.options.add_special, .parse_special = true}));
+  prompt.tokens.assign(ids.begin(), ids.end());
+  return prompt;
 }
 
 }  // namespace
@@ -169,15 +164,16 @@ Result<Stream> Scheduler::submit(Request request) {
     return fail(ErrorKind::kInvalidInput, "The deadline is %g seconds; allowed is 0 (none) to %g.",
                 request.deadline_seconds, kLongestDeadline);
   }
-  DP_TRY(std::vector<uint32_t> tokens, tokens_of(*impl_->model, request));
+  DP_TRY(Model::Impl::Prompt prompt, prompt_of(*impl_->model, request));
   engine::Request asked{.tokens = {}, .settings = {}, .client = request.client, .priority = request.priority};
+  asked.images = std::move(prompt.images);
   if (!request.cache_prompt) asked.extras = extras_of_its_own();
   if (request.deadline_seconds > 0) {
     asked.deadline = engine::Clock::now() + std::chrono::duration_cast<engine::Clock::duration>(
                                                 std::chrono::duration<double>(request.deadline_seconds));
   }
   DP_TRY(std::unique_ptr<Stream::Impl> stream,
-         Stream::Impl::begin(impl_->model, std::move(tokens), std::move(request.options), std::move(asked),
+         Stream::Impl::begin(impl_->model, std::move(prompt.tokens), std::move(request.options), std::move(asked),
                              {.show_special = request.show_special, .on_news = std::move(request.on_news)}));
   return Stream(std::move(stream));
 }

@@ -9,6 +9,7 @@
 #include "formats/file_headers.h"
 #include "formats/float8_tensors.h"
 #include "formats/head_tensors.h"
+#include "formats/image_tensors.h"
 #include "formats/position_tensors.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
@@ -257,6 +258,7 @@ class CheckpointOpener {
     DP_CO_CHECK(widen_float8(result_->sources_, result_->tensors_, *result_->config_));
     DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
     DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
+    reshape_image_tensors(result_->sources_, result_->tensors_);
     DP_CO_CHECK(leave_out_unused_positions(result_->tensors_, *result_->config_));
     DP_CO_CHECK(split_heads(result_->sources_, result_->tensors_, *result_->config_));
     co_return gather_experts(result_->sources_, result_->tensors_);

@@ -100,8 +100,29 @@ enum class TensorId : uint8_t {
   kNextEmbeddingNorm,
   kNextHiddenNorm,
   kNextNorm,  // of what that layer leaves, before the output matrix
+  kPatchEmbed,  // of a vision tower, as all that follow: from the values of a patch
+  kAttentionNormBias,
+  kFfnNormBias,
+  kFinalNormBias,
+  kPreNorm,  // before the first layer
+  kPreNormBias,
+  kClassEmbedding,  // of a row that is no patch
+  kBranchScale,     // of what attention and the feed-forward layer add to the residual
+  kFfnBranchScale,
+  kMergerNorm,  // of patches, before those of a token become one row
+  kMergerNormBias,
+  kMergerUp,  // of such rows
+  kMergerGate,
+  kMergerDown,
+  kMergerIn,  // what makes such a row a shorter one first, and its norm
+  kMergerInNorm,
+  kMergerInNormBias,
+  kDeepNorm,  // the same of what an earlier layer leaves; the layer is the number of the merger
+  kDeepNormBias,
+  kDeepUp,
+  kDeepDown,
 };
-inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kNextNorm) + 1;
+inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kDeepDown) + 1;
 
 // The same for all kinds of file: "blk.3.attn_q", "output". `layer` is ignored for weights outside the layers.
 std::string tensor_label(TensorId id, uint32_t layer);

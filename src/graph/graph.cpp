@@ -37,7 +37,8 @@ const char* op_name(OpKind kind) {
       "route",      "expert_linear", "expert_sum",   "causal_conv",   "gated_delta",   "mamba2",
       "gated_norm", "output_gate",   "every_expert", "head_part",     "latent_heads",  "multiply",
       "slice",      "sparsify",      "altup_match",  "altup_predict", "altup_correct", "layer_norm",
-      "positions",  "activate",      "concat"};
+      "positions",  "activate",      "concat",       "input",         "table_rows",    "image_rows",
+      "mean_parts"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -177,11 +177,26 @@ struct AltupCorrect {  // by what the layer made of the first
   float router_scale = 1;
 };
 
+// Rows that the step brings, by number: patches of a picture, what an earlier plan left.
+struct Input {
+  uint32_t index = 0;
+};
+// y = x + entries of a learned table, weighted: which and by what the step says for each row (a table of positions that
+// is resampled to a picture's size).
+struct TableRows {};
+// Rows of a prompt that stand for a picture: the picture's values in their place, or added to x.
+struct ImageRows {
+  uint32_t index = 0;  // which values of the picture: 0 those that replace embeddings, behind them those that are added
+  bool adds = false;
+};
+// The mean of runs of as many columns as y has.
+struct MeanParts {};
+
 using Operation =
     std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale, QueryScale, Xielu,
                  LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv, GatedDelta, Mamba2, GatedNorm,
                  OutputGate, EveryExpert, HeadPart, LatentHeads, Multiply, Slice, Sparsify, AltupMatch,
-                 AltupPredict, AltupCorrect, LayerNorm, Positions, Activate, Concat>;
+                 AltupPredict, AltupCorrect, LayerNorm, Positions, Activate, Concat, Input, TableRows, ImageRows, MeanParts>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -215,9 +230,13 @@ enum class OpKind : uint8_t {
   kLayerNorm,
   kPositions,
   kActivate,
-  kConcat
+  kConcat,
+  kInput,
+  kTableRows,
+  kImageRows,
+  kMeanParts
 };
-inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kConcat) + 1;
+inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kMeanParts) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
 // Whether it has a recurrent state.

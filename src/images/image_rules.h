@@ -66,6 +66,10 @@ struct ImageFamily {
 
 // Errors: a model type that has no row; a number that is missing or out of bounds.
 Result<ImageRules> read_image_rules(const RuleSources& sources);
+// Of a picture, whatever its size.
+uint32_t most_tokens(const ImageRules& rules);
+// Pictures of families that shrink them to a number of pixels have no more patches than this from now on. True: they had.
+bool limit_patches(ImageRules& rules, uint32_t patches);
 // Whether a config.json is of a model whose pictures have rules here.
 bool has_image_rules(const Json& config);
 

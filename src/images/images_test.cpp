@@ -185,23 +185,6 @@ class Family : public testing::TestWithParam<std::string> {
   ImageRules rules_;
 };
 
-// The reference's values of a tile: patches in blocks, patches row by row, or planes.
-std::vector<float> reference_order(const ImageRules& rules, const Picture& tile) {
-  if (rules.copies == 1 && rules.family->values == PatchValues::kChannelsFirst) return planes(rules, tile);
-  const size_t n = rules.patch_values();
-  std::vector<float> patches(patch_places(rules, tile.size).size() * n);
-  write_patches(rules, tile, patches);
-  if (rules.copies > 1) return patches;
-  std::vector<float> out(patches.size());
-  const auto places = patch_places(rules, tile.size);
-  const uint32_t columns = tile.size.width / rules.patch;
-  for (size_t i = 0; i < places.size(); ++i) {
-    std::copy_n(patches.begin() + static_cast<ptrdiff_t>(i * n), n,
-                out.begin() + static_cast<ptrdiff_t>((places[i].row * columns + places[i].column) * n));
-  }
-  return out;
-}
-
 TEST_P(Family, PixelsAreTheReferences) {
   const Tensors refs(folder() / "pixels.safetensors");
   const Json pictures = read_json(folder() / "pictures.json");
@@ -215,7 +198,7 @@ TEST_P(Family, PixelsAreTheReferences) {
       const auto prepared = prepare_image(rules_, decoded(name.text()));
       ASSERT_TRUE(prepared) << prepared.error().message();
       for (const Picture& tile : prepared->tiles) {
-        const std::vector<float> got = reference_order(rules_, tile);
+        const std::vector<float> got = processor_values(rules_, tile);
         // Pixtral's and LFM2's are padded: planes to the largest picture, patches to a number.
         const bool is_planes = shape.size() == 4;
         const size_t padded_width = is_planes ? shape[3] : 0;

@@ -1,5 +1,7 @@
 #include "images/prepared_image.h"
 
+#include <algorithm>
+
 namespace doppler::images {
 namespace {
 
@@ -23,8 +25,8 @@ void put_number(std::vector<uint8_t>& out, uint32_t number) {
 
 std::vector<uint8_t> PreparedImage::key_bytes() const {
   std::vector<uint8_t> out;
-  put_number(out, columns);
-  put_number(out, rows);
+  put_number(out, shape.columns);
+  put_number(out, shape.rows);
   for (const Picture& tile : tiles) {
     put_number(out, tile.size.width);
     put_number(out, tile.size.height);
@@ -33,21 +35,36 @@ std::vector<uint8_t> PreparedImage::key_bytes() const {
   return out;
 }
 
+namespace {
+
+Result<ImageShape> shape_of_plan(const ImageRules& rules, const TilePlan& plan) {
+  ImageShape out{.tiles = plan.tile_sizes(), .columns = plan.columns, .rows = plan.rows};
+  uint64_t tokens = 0;
+  for (const Size& size : out.tiles) tokens += rules.tokens(size);
+  if (tokens == 0 || tokens > kMostTokens) {
+    return fail(ErrorKind::kInvalidInput, "A picture makes %llu tokens; allowed is 1 to %u.",
+                static_cast<unsigned long long>(tokens), kMostTokens);
+  }
+  out.tokens = static_cast<uint32_t>(tokens);
+  return out;
+}
+
+}  // namespace
+
+Result<ImageShape> shape_of(const ImageRules& rules, Size picture) {
+  if (picture.pixels() == 0) return fail(ErrorKind::kInvalidInput, "A picture has no pixels.");
+  DP_TRY(const TilePlan plan, rules.family->plan(rules, picture));
+  return shape_of_plan(rules, plan);
+}
+
 Result<PreparedImage> prepare_image(const ImageRules& rules, const Picture& picture) {
   if (picture.size.pixels() == 0 || picture.rgb.size() != picture.size.pixels() * kChannels) {
     return fail(ErrorKind::kInvalidInput, "A picture of %u x %u pixels has %zu bytes.", picture.size.width,
                 picture.size.height, picture.rgb.size());
   }
   DP_TRY(const TilePlan plan, rules.family->plan(rules, picture.size));
-  PreparedImage out{.columns = plan.columns, .rows = plan.rows};
-  uint64_t tokens = 0;
-  for (const Size& size : plan.tile_sizes()) tokens += rules.tokens(size);
-  if (tokens == 0 || tokens > kMostTokens) {
-    return fail(ErrorKind::kInvalidInput,
-                "A picture of %u x %u pixels makes %llu tokens; allowed is 1 to %u.", picture.size.width,
-                picture.size.height, static_cast<unsigned long long>(tokens), kMostTokens);
-  }
-  out.tokens = static_cast<uint32_t>(tokens);
+  PreparedImage out;
+  DP_TRY(out.shape, shape_of_plan(rules, plan));
   std::vector<Picture> made(plan.stages.size());
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const Stage& stage = plan.stages[i];
@@ -99,12 +116,34 @@ void write_patches(const ImageRules& rules, const Picture& tile, std::span<float
   }
 }
 
+namespace {
+
+// [3, height, width]
 std::vector<float> planes(const ImageRules& rules, const Picture& tile) {
   const Normalised normalised(rules);
   std::vector<float> out;
   out.reserve(tile.rgb.size());
   for (uint32_t c = 0; c < kChannels; ++c) {
     for (size_t i = c; i < tile.rgb.size(); i += kChannels) out.push_back(normalised.of[c][tile.rgb[i]]);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<float> processor_values(const ImageRules& rules, const Picture& tile) {
+  const bool is_last = rules.family->values == PatchValues::kChannelsLast;
+  if (rules.copies == 1 && !is_last) return planes(rules, tile);
+  const std::vector<PatchPlace> places = patch_places(rules, tile.size);
+  const size_t n = rules.patch_values();
+  std::vector<float> patches(places.size() * n);
+  write_patches(rules, tile, patches);
+  if (!is_last) return patches;
+  std::vector<float> out(patches.size());
+  const uint32_t columns = tile.size.width / rules.patch;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const size_t to = (size_t{places[i].row} * columns + places[i].column) * n;
+    std::copy_n(patches.begin() + static_cast<ptrdiff_t>(i * n), n, out.begin() + static_cast<ptrdiff_t>(to));
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/heads/variants.h"
+#include "kernels/image_rows/variants.h"
 #include "kernels/latent/variants.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/product.h"
@@ -98,6 +99,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("activate", activate_variants(), Activate{});
   add("layer_norm", layer_norm_variants(), LayerNorm{});
   add("positions", positions_variants(), Positions{});
+  add("table_rows", table_rows_variants(), TableRows{});
+  add("image_rows", image_rows_variants(), ImageRows{});
+  add("mean_parts", mean_parts_variants(), MeanParts{});
   add("head_norm", head_norm_variants(), HeadNorm{});
   add("rotate", rotate_variants(), Rotate{});
   add("head_part", head_part_variants(), HeadPart{});

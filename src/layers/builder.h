@@ -18,6 +18,9 @@ struct Builder {
   Graph& graph;
   const ModelConfig& config;
   bool drafts = false;  // the next-token layer is wanted
+  // Rows may stand for pictures, whose values take the place of embeddings; so many more are added behind the first layers.
+  bool images = false;
+  uint32_t deepstack = 0;
 
   // RMSNorm by a vector of as many values as x has columns; with a residual scale, of the residual stream alone.
   Value norm(Value x, TensorId weight, uint32_t layer);  // [R, n]

@@ -169,6 +169,14 @@ Result<TensorView> Lowering::f32_of(Value value) const {
               node(graph_.info(value).node).op_label.c_str());
 }
 
+Result<TensorView> Lowering::in_place(uint32_t index) const {
+  const Node& changing = node(index);
+  if (!is_read_out(changing.inputs[0], index)) {
+    return fail(ErrorKind::kUnsupported, "What %s changes is read again behind it.", changing.op_label.c_str());
+  }
+  return f32_of(changing.inputs[0]);
+}
+
 Result<Columns> Lowering::columns_of(Value value) const {
   if (const auto* part = form_as<Columns>(value)) return *part;
   DP_TRY(const TensorView f32, f32_of(value));

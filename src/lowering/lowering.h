@@ -77,6 +77,8 @@ class Lowering {
   }
   // Error: the value is not there as f32 rows.
   Result<TensorView> f32_of(Value value) const;
+  // The f32 rows of a node's first input, which it writes where they lie. Error: something reads them after the node.
+  Result<TensorView> in_place(uint32_t node_index) const;
   // Error: the value is there neither as columns of wider rows nor as f32 rows.
   Result<Columns> columns_of(Value value) const;
   // x as a product reads it. Error: a form that no product reads.

@@ -35,6 +35,32 @@ struct NextIo {
   kernels::TensorView logits;  // f32 [rows that get logits, vocab_size]
 };
 
+// Pictures' values for the rows of a prompt that stand for them.
+struct ImageIo {
+  kernels::TensorView images;  // f32 [n_images, stride]
+  kernels::TensorView places;  // u32 [max_rows]: kernels::ImageRows
+  uint32_t n_images = 0, stride = 0;
+};
+
+// How rows stand that rotate; kernels::RopeKv.
+struct RopeIo {
+  kernels::RopePlaces places = kernels::RopePlaces::kRow;
+  kernels::RopeAxes axes;
+  kernels::TensorView table;  // with kAxes, in place of the graph's own
+};
+
+// Entries of a learned table that each row gets: kernels::TableRows.
+struct TapsIo {
+  kernels::TensorView taps;
+  uint32_t taps_each = 0;
+};
+
+// The keys that rows see (kernels::Attention::spans): in layers without a window, and in those with one; invalid: as the
+// graph says.
+struct SpansIo {
+  kernels::TensorView all, sliding;
+};
+
 struct StepIo {
   // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
   // stream of its one row, and the first norm of that.
@@ -60,6 +86,11 @@ struct StepIo {
   NextIo next = {};
   bool keeps_rows =
       false;  // recurrent states are kept behind each of the plan's rows (kernels::DeltaStep::rows)
+  std::vector<kernels::TensorView> inputs = {};  // f32 [max_rows, columns], by graph::Input::index
+  TapsIo taps = {};
+  ImageIo images = {};
+  RopeIo rope = {};
+  SpansIo spans = {};
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 

@@ -88,6 +88,9 @@ class Binder {
       for (const graph::Vector& table : node.vectors) {
         DP_CO_TRY(bound_.vectors[table.index], co_await loader_.norm(stored(graph_.info(table))));
       }
+    } else if (node.kind() == OpKind::kTableRows) {
+      DP_CO_TRY(bound_.vectors[node.vectors[0].index],
+                co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
     } else if (node.kind() == OpKind::kXielu) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index], co_await xielu(graph_.info(node.vectors[0])));
     } else if (node.kind() == OpKind::kLinear) {

@@ -46,8 +46,9 @@ PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint3
   const size_t penalised = std::min<size_t>(last.size(), kernels::kPenaltyRing);
   for (size_t i = 0; i < penalised; ++i) {
     const uint32_t token = last[last.size() - penalised + i];
+    if (token >= vocab_size) continue;  // of a picture
     past.recent[(end - penalised + i) % kernels::kPenaltyRing] = token;
-    if (token < vocab_size) ++past.counts[token];
+    ++past.counts[token];
   }
   for (const uint32_t token : last.last(std::min<size_t>(last.size(), kernels::kDryHistory))) {
     past.more.history[past.more.count++ % kernels::kDryHistory] = token;

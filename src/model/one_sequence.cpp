@@ -51,6 +51,7 @@ Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
   settings_ = settings;
   host_state_ = kernels::StepState{};
   host_state_.pos = pos;
+  host_state_.rope_shift = parts_.images.shift_behind(before);
   host_state_.ctx_len = parts_.ctx_len;
   host_state_.generated = settings.generated;
   host_state_.max_generated = settings.max_tokens;
@@ -95,7 +96,7 @@ Result<void> OneSequence::write_past() {
   return device_.write(*parts_.recent, 0, bytes_of(past.recent));
 }
 
-Result<void> OneSequence::write_prompt(const Piece& piece) {
+Result<bool> OneSequence::write_prompt(const Piece& piece) {
   const std::vector<uint32_t> tokens(piece.tokens.begin(), piece.tokens.end());
   if (tokens.empty() || tokens.size() > parts_.chunk) {
     return fail(ErrorKind::kInternal, "A piece of a prompt has %zu tokens; allowed is 1 to %u.",
@@ -117,17 +118,17 @@ Result<void> OneSequence::write_prompt(const Piece& piece) {
   if (parts_.drafts && piece.next) {
     DP_CHECK(device_.write(*parts_.tokens, tokens.size() * kWord, bytes_of(*piece.next)));
   }
-  return write_state();
+  DP_TRY(const bool has_images, parts_.images.write(device_, tokens, piece.pos, host_state_.rope_shift));
+  DP_CHECK(write_state());
+  return has_images;
 }
 
 Result<OneSequence::Step> OneSequence::open_prompt(const Piece& piece) {
-  DP_CHECK(write_prompt(piece));
+  DP_TRY(const bool has_images, write_prompt(piece));
   const bool greedy = takes_greedy_plan(settings_);
   if (piece.sample && !greedy) DP_CHECK(write_past());
-  const gpu::Plan& plan = parts_.prompt_plan(!piece.sample ? ""
-                                             : greedy      ? ".greedy"
-                                                           : ".sample",
-                                             host_state_.rows);
+  const std::string_view kind = !piece.sample ? "" : greedy ? ".greedy" : ".sample";
+  const gpu::Plan& plan = has_images ? parts_.image_plan(kind) : parts_.prompt_plan(kind, host_state_.rows);
   return Step{.plan = &parts_.choices->of(plan, choices()),
               .rows = host_state_.rows,
               .entries = piece.sample ? 1u : 0u,

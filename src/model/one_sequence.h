@@ -13,6 +13,7 @@
 #include "kernels/common/step_state.h"
 #include "model/choice_plans.h"
 #include "model/host_table.h"
+#include "model/image_inputs.h"
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
@@ -44,6 +45,9 @@ struct OneSequenceParts {
   std::function<const gpu::Plan&(bool greedy, uint32_t keys)> decode_plan;
   std::function<const gpu::Plan&(bool greedy)> draft_plan;
   std::function<const gpu::Plan&(std::string_view kind, uint32_t rows)> prompt_plan;
+  ImageInputs images = {};
+  // Of a prompt's step with pictures, by the same kinds.
+  std::function<const gpu::Plan&(std::string_view kind)> image_plan;
   std::function<Task<Result<void>>(SamplerParts)> add_choices;
 };
 
@@ -64,6 +68,12 @@ class OneSequence final : public SequenceRunner {
   bool holds_text() const override { return true; }
   uint32_t continues_from(uint32_t count) const override;
   bool can_draft(uint32_t slot) const override;
+  bool knows_image_token(uint32_t token) const override {
+    return parts_.images.store && parts_.images.store->knows(token);
+  }
+  uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const override {
+    return parts_.images.uncut_rows(tokens, rows);
+  }
   bool goes_on_without_lost() override { return parts_.watch && parts_.watch->goes_on_without_lost(); }
 
   Result<void> check(const GenerationSettings& settings) const override { return check_settings(settings); }
@@ -96,8 +106,8 @@ class OneSequence final : public SequenceRunner {
   // The ticket that is issued after `ahead` others from now on.
   Ticket next_ticket(uint32_t entries, uint32_t ahead = 0) const;
 
-  // For profiles: writes what a step over a prompt's tokens writes first, and submits nothing.
-  Result<void> write_prompt(const Piece& piece);
+  // For profiles: writes what a step over a prompt's tokens writes first, and submits nothing. Whether it has pictures.
+  Result<bool> write_prompt(const Piece& piece);
 
  private:
   Result<void> write_state();

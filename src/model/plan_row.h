@@ -14,6 +14,7 @@ struct PlanRow {
   bool greedy = true;
   uint32_t max_keys = 0;
   bool only_persistent = false;  // there for that lane alone
+  bool images = false;           // of a prompt's rows that may stand for pictures
 
   // Goes on from the token that the step before chose; a chunk of one row has its token from the host.
   bool is_decode() const { return name.starts_with("decode"); }

@@ -44,6 +44,10 @@ Task<Result<void>> PlanRunner::make_one() {
                        .prompt_plan = [this](std::string_view kind, uint32_t rows) -> const gpu::Plan& {
                          return plan_of_rows(kind, rows);
                        },
+                       .images = image_inputs(),
+                       .image_plan = [this](std::string_view kind) -> const gpu::Plan& {
+                         return plan("images" + std::string(kind));
+                       },
                        .add_choices = [this](SamplerParts parts) { return add_choices(parts); }});
   runner_ = one_.get();
   if (pager_) make_paged();
@@ -65,7 +69,9 @@ void PlanRunner::make_all_rows() {
       .ctx_len = options_.ctx_len,
       .chunk = options_.chunk,
       .plan = [this](uint32_t rows) -> const gpu::Plan& { return plan_of_rows(".logits", rows); },
-      .last_part = {}};
+      .last_part = {},
+      .images = image_inputs(),
+      .image_plan = [this]() -> const gpu::Plan& { return plan("images.logits"); }};
   if (pager_) parts.last_part = part_runner();
   all_rows_ = std::make_unique<AllRows>(device_, config_, std::move(parts));
 }

@@ -25,6 +25,7 @@
 #include "model/choice_plans.h"
 #include "model/expert_pager.h"
 #include "model/host_table.h"
+#include "model/image_inputs.h"
 #include "model/kv_cache.h"
 #include "model/memory_estimate.h"
 #include "model/one_sequence.h"
@@ -65,6 +66,8 @@ struct RunnerOptions {
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
   bool layer_table_on_host = false;     // embeddings of each layer; false: where the device has no room alone
   Drafting drafting = Drafting::kAuto;  // as loaded: on or off
+  // With the model's vision tower, if its files have one that this build knows; as loaded: whether it is there.
+  bool images = false;
 };
 // Error: the model gives embeddings or scores.
 Result<void> check_writes_text(const formats::ModelConfig& config);
@@ -118,6 +121,13 @@ class PlanRunner {
   const ExpertPager* pager() const { return pager_.get(); }
   // Whether embeddings of each layer are on the host. Then a step's tokens are those of tickets that were collected.
   bool has_host_table() const { return host_table_ != nullptr; }
+
+  // The pictures that prompts may hold; null: loaded without a tower.
+  ImageStore* images() { return images_.get(); }
+  // Of logits(): as SequenceRunner::uncut_rows().
+  uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const {
+    return image_inputs().uncut_rows(tokens, rows);
+  }
 
   gpu::Device& device() { return device_; }
   const formats::ModelConfig& config() const { return config_; }
@@ -186,9 +196,15 @@ class PlanRunner {
   Task<Result<void>> make_many();
   Task<Result<void>> make_one();
   void make_all_rows();
+  // Pictures: plan_runner_images.cpp.
+  Task<Result<void>> load_images(const formats::Checkpoint& checkpoint, const LoadProgress& progress);
+  Task<Result<void>> make_image_buffers(gpu::PlanBuilder& builder);
+  Result<void> make_image_graph();
+  void set_image_io(const PlanRow& row, lowering::StepIo& io) const;
+  ImageInputs image_inputs() const;
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return expert_slots_ == 0 && options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
+    return expert_slots_ == 0 && !images_ && options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
            !has_many() && formats::has_equal_caches(config_);
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
@@ -217,7 +233,8 @@ class PlanRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, token, ring, drafts, choices, behind, next, next_logits;
+        recent, token, ring, drafts, choices, behind, next, next_logits, images, image_places, image_axes, image_spans,
+        image_sliding_spans;
   };
 
   gpu::Device& device_;
@@ -249,6 +266,12 @@ class PlanRunner {
   lowering::PagedRoutes paged_;
   std::unique_ptr<ExpertPager> pager_;
   std::unique_ptr<HostTable> host_table_;
+
+  std::unique_ptr<ImageStore> images_;
+  graph::Graph image_graph_;  // graph_ with rows of pictures
+  lowering::BoundWeights image_bound_;
+  gpu::Buffer *image_places_ = nullptr, *image_axes_ = nullptr, *image_spans_ = nullptr,
+              *image_sliding_spans_ = nullptr;
 
   bool drafts_ = false;  // plans have the next-token layer
   std::string drafts_refused_;

@@ -85,7 +85,14 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
   runner->expert_slots_ = expert_slots;
+  DP_CO_CHECK_WHILE(co_await runner->load_images(checkpoint, progress), "loading the vision tower of %s",
+                    checkpoint.name().c_str());
   runner->drafts_ = runner->config_.next_layers != 0;
+  if (runner->drafts_ && runner->options_.images) {  // plans of pictures have no such layer
+    no_drafts = "pictures are read";
+    runner->drafts_ = false;
+    runner->config_.next_layers = 0;
+  }
   if (is_told && !no_drafts.empty()) runner->refuse_drafts(std::move(no_drafts));
   gpu::PlanBuilder builder(device.caps());
   runner->make_tables();
@@ -116,7 +123,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   if (bound) {
     runner->choice_plans_.begin(device, builder, runner->choice_shape());
     runner->bound_ = std::move(*bound);
-    recorded = runner->record_plans(builder);
+    recorded = runner->make_image_graph();
+    if (recorded) recorded = runner->record_plans(builder);
   } else {
     recorded = forward(bound.error());
   }
@@ -241,6 +249,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t ring = has_many() ? uint64_t{kernels::kStepRing} * sequences : kernels::kTokenRing;
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
   if (drafts_) DP_CO_CHECK(co_await make_draft_buffers(builder));
+  if (images_) DP_CO_CHECK(co_await make_image_buffers(builder));
   if (expert_slots_ != 0) {
     const kernels::Routes routes{.view = {}, .n_experts = expert_slots_, .n_used = config_.moe.n_used};
     const uint64_t bytes = routes.bytes(options_.chunk);

@@ -55,6 +55,7 @@ lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
     io.next = {.tokens = row.is_draft() ? views_.choices : views_.behind, .logits = views_.next_logits};
   }
   io.keeps_rows = row.is_draft();
+  set_image_io(row, io);
   return io;
 }
 
@@ -64,7 +65,8 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
   const lowering::StepIo io = io_of(row);
   reports_.push_back({.plan = row.name});
   if (row.is_draft()) DP_CHECK(record_draft_begin(ctx));
-  lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
+  lowering::Lowering lowering(row.images ? image_graph_ : graph_, row.images ? image_bound_ : bound_,
+                              options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name.c_str());
   DP_CHECK_WHILE(
@@ -178,6 +180,22 @@ std::vector<PlanRow> PlanRunner::plan_rows() const {
     rows.push_back({name, of.rows, LogitsRows::kNone});
     rows.push_back({name + ".greedy", of.rows});
     rows.push_back({name + ".sample", of.rows, LogitsRows::kLast, false});
+  }
+  if (images_) {
+    const auto add = [&](const char* name, LogitsRows logits_rows, bool greedy) {
+      rows.push_back({.name = name,
+                      .max_rows = options_.chunk,
+                      .logits_rows = logits_rows,
+                      .greedy = greedy,
+                      .images = true});
+    };
+    if (options_.all_logits) {
+      add("images.logits", LogitsRows::kAll, false);
+    } else {
+      add("images", LogitsRows::kNone, true);
+      add("images.greedy", LogitsRows::kLast, true);
+      add("images.sample", LogitsRows::kLast, false);
+    }
   }
   if (options_.all_logits) return rows;
   rows.insert(rows.end(), {{"decode.greedy", 1},

@@ -1,6 +1,7 @@
 #include "model/sequence_plans.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -81,6 +82,7 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
                                  .seed_high = static_cast<uint32_t>(settings.seed >> 32),
                                  .stop_token_count = static_cast<uint32_t>(settings.stop_tokens.size()),
                                  .ignore_stop = settings.ignore_stop ? 1u : 0u};
+  record.reserved[kernels::kShiftOfRecord] = buffers_.images.shift_behind(before);
   std::ranges::copy(settings.stop_tokens, record.stop_tokens);
   DP_CHECK(device_.write(*buffers_.state, tables_.records() + slot * sizeof(record), bytes_of(record)));
 
@@ -99,6 +101,7 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   }
   slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
   slots_[slot].end = static_cast<uint32_t>(before.size());
+  slots_[slot].shift = record.reserved[kernels::kShiftOfRecord];
   keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kRecentTokens)));
   return {};
 }
@@ -287,6 +290,33 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
   return device_.write(*buffers_.state, kernels::StepTables::request(), bytes_of(request));
 }
 
+Result<bool> SequencePlans::write_images(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
+  const ImageInputs& images = buffers_.images;
+  const auto has_image = [](const Piece& piece) { return std::ranges::any_of(piece.tokens, is_image_token); };
+  if (!images.store || std::ranges::none_of(pieces, has_image)) return false;
+  std::vector<uint32_t> tokens(decoding.size()), axes;  // those of decoding rows are text
+  for (const uint32_t slot : decoding) {
+    const uint32_t shift = slots_[slot].shift;
+    axes.insert(axes.end(), {shift, shift, shift, 0u});
+  }
+  for (const Piece& piece : pieces) {
+    Slot& slot = slots_[piece.slot];
+    tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
+    const uint32_t before = slot.shift;
+    std::vector<uint32_t> own = images.store->axes(slot.shift, piece.tokens);
+    axes.insert(axes.end(), own.begin(), own.end());
+    if (!images.counts_by_axes || slot.shift == before) continue;
+    DP_CHECK(device_.write(*buffers_.state,
+                           tables_.records() + piece.slot * sizeof(kernels::SequenceRecord) +
+                               offsetof(kernels::SequenceRecord, reserved) + kernels::kShiftOfRecord * kWord,
+                           bytes_of(slot.shift)));
+  }
+  DP_TRY(const std::vector<uint32_t> places, images.store->places(tokens));
+  DP_CHECK(device_.write(*images.places, 0, bytes_of(places)));
+  if (images.counts_by_axes) DP_CHECK(device_.write(*images.axes, images.axes_offset, bytes_of(axes)));
+  return true;
+}
+
 bool SequencePlans::all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const {
   const auto is_greedy = [&](uint32_t slot) { return takes_greedy_plan(slots_[slot].settings); };
   return std::ranges::all_of(decoding, is_greedy) &&
@@ -308,12 +338,13 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
   if (pieces.empty()) return decode(decoding, {});
   DP_CHECK(check_step(decoding, pieces));
   DP_CHECK(write_request(decoding, pieces));
+  DP_TRY(const bool has_images, write_images(decoding, pieces));
   const bool samples = !decoding.empty() || std::ranges::any_of(pieces, &Piece::sample);
   size_t rows = decoding.size();
   for (const Piece& piece : pieces) rows += piece.tokens.size();
   const auto count = static_cast<uint32_t>(rows);
   for (const uint32_t slot : decoding) slots_[slot].end += 1;
-  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count), count, samples ? 1 : 0,
+  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count, has_images), count, samples ? 1 : 0,
                 parts_of_step(decoding, pieces));
 }
 
@@ -388,9 +419,9 @@ const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows, uint32_t
   return keys > kernels::kShortKeysOfRows || brief == plans_.end() ? plan(name + ending) : *brief;
 }
 
-const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows) const {
+const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows, bool has_images) const {
   const uint32_t most = *std::ranges::find_if(piece_classes_, [&](uint32_t each) { return rows <= each; });
-  const std::string name = "many.pieces." + std::to_string(most);
+  const std::string name = has_images ? "many.images" : "many.pieces." + std::to_string(most);
   return plan(!samples ? name : name + (greedy ? ".greedy" : ".sample"));
 }
 

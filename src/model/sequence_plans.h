@@ -11,6 +11,7 @@
 #include "kernels/common/step_tables.h"
 #include "model/choice_plans.h"
 #include "model/host_table.h"
+#include "model/image_inputs.h"
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
@@ -28,6 +29,7 @@ struct SequenceBuffers {
   uint32_t checkpoints = 0;                // of these
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
+  ImageInputs images = {};
 
   uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool
     uint64_t bytes = 0;
@@ -62,6 +64,9 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_tickets() const override { return buffers_.table ? 1 : tickets_; }
   uint32_t max_block_reads() const override { return block_readback_.size(); }
   uint32_t prompt_share() const override { return buffers_.prompt_share; }
+  bool knows_image_token(uint32_t token) const override {
+    return buffers_.images.store && buffers_.images.store->knows(token);
+  }
   bool has_states() const override { return buffers_.states != nullptr; }
   uint32_t checkpoint_count() const override { return buffers_.checkpoints; }
   uint32_t window() const override { return buffers_.window; }
@@ -92,7 +97,8 @@ class SequencePlans final : public SequenceRunner {
   // The plan that decode steps of so many rows replay, none of which has more than `keys` keys at their end, and that of a step
   // with pieces: for profiles and tests.
   const gpu::Plan& decode_plan(bool greedy, uint32_t rows, uint32_t keys) const;
-  const gpu::Plan& pieces_plan(bool greedy, bool samples, uint32_t rows) const;
+  // has_images: "many.images" in its place.
+  const gpu::Plan& pieces_plan(bool greedy, bool samples, uint32_t rows, bool has_images = false) const;
 
  private:
   struct Slot {
@@ -101,11 +107,14 @@ class SequencePlans final : public SequenceRunner {
     std::vector<uint32_t> recent;  // the last tokens of its text
     uint32_t last = 0;             // chosen, of those collected
     uint32_t end = 0;              // positions that it has evaluated, or fewer where it stopped
+    uint32_t shift = 0;            // behind them (ImageStore::axes)
   };
   const gpu::Plan& plan(const std::string& name) const;
   Result<void> check_slot(uint32_t slot) const;
   Result<void> check_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
+  // Whether the step has pictures.
+  Result<bool> write_images(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   SamplerParts parts_of_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;

@@ -75,6 +75,12 @@ class SequenceRunner {
   virtual Task<Result<std::vector<uint8_t>>> save(uint32_t) { co_return std::vector<uint8_t>(); }
   virtual Task<Result<void>> restore(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
 
+  // Whether a number beyond the vocabulary stands for a picture's token that prompts may have (image_store.h).
+  virtual bool knows_image_token(uint32_t) const { return false; }
+  // Of a step with `rows` for a prompt whose next tokens these are: as many as end between no two tokens that see each
+  // other. At least 1.
+  virtual uint32_t uncut_rows(std::span<const uint32_t>, uint32_t rows) const { return rows; }
+
   // Whether the generation of a slot may draft.
   virtual bool can_draft(uint32_t) const { return false; }
   // Asked, once, when tokens() failed. true: the tokens of that ticket and of all behind it are lost, and so is their

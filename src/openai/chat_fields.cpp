@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "openai/image_parts.h"
+
 namespace doppler::openai {
 namespace {
 
@@ -13,23 +15,34 @@ Unexpected wrong(const char* field, const char* wanted, const Json& given) {
               printable(to_text(given)).c_str());
 }
 
-// A text, or parts of type "text", which follow each other.
-Result<std::string> read_content(const Json& content) {
-  if (content.is_null()) return std::string();
-  if (content.is_string()) return content.text();
+// A text, or parts: texts that follow each other, and pictures. Without pictures the result is one text.
+Result<Json> read_content(const Json& content, std::vector<std::string>& images) {
+  if (content.is_null()) return Json("");
+  if (content.is_string()) return content;
   if (!content.is_array()) return wrong("messages.content", "a text or a list of parts", content);
-  std::string out;
+  Json parts = Json::array();
+  std::string all;
+  const size_t images_before = images.size();
   for (const Json& part : content) {
+    if (is_image_part(part)) {
+      DP_TRY(std::string file, read_image_part(part));
+      images.push_back(std::move(file));
+      Json shown = Json::object();
+      shown["type"] = "image";
+      parts.push_back(std::move(shown));
+      continue;
+    }
     DP_TRY(const auto type, get_string(part, "type"));
     if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal") {
       return fail(ErrorKind::kUnsupported,
-                  "Field \"messages.content\" has a part of type \"%s\"; allowed is text.",
+                  "Field \"messages.content\" has a part of type \"%s\"; allowed are text and image_url.",
                   printable(type.value_or("")).c_str());
     }
     DP_TRY(const auto text, get_string(part, type == "refusal" ? "refusal" : "text"));
-    out += text.value_or("");
+    all += text.value_or("");
+    parts.push_back({{"type", "text"}, {"text", text.value_or("")}});
   }
-  return out;
+  return images.size() == images_before ? Json(std::move(all)) : std::move(parts);
 }
 
 // Templates read arguments as an object; OpenAI's API carries them as its text.
@@ -52,7 +65,7 @@ Result<Json> read_call(const Json& call) {
               {"function", {{"name", *name}, {"arguments", std::move(arguments)}}}};
 }
 
-Result<Json> read_message(const Json& message) {
+Result<Json> read_message(const Json& message, std::vector<std::string>& images) {
   static constexpr const char* kRoles[] = {"system", "developer", "user", "assistant", "tool"};
   if (!message.is_object()) return wrong("messages", "a list of objects", message);
   DP_TRY(const auto role, get_string(message, "role"));
@@ -68,9 +81,9 @@ Result<Json> read_message(const Json& message) {
     return fail(ErrorKind::kInvalidInput, "Field \"messages.content\" is missing in a message of role %s.",
                 role->c_str());
   }
-  DP_TRY(std::string text, read_content(content ? *content : Json()));
+  DP_TRY(Json shown, read_content(content ? *content : Json(), images));
   // Chat templates know the older name.
-  Json out = {{"role", *role == "developer" ? "system" : *role}, {"content", std::move(text)}};
+  Json out = {{"role", *role == "developer" ? "system" : *role}, {"content", std::move(shown)}};
   if (has_calls) {
     if (!calls->is_array()) return wrong("messages.tool_calls", "a list", *calls);
     out["tool_calls"] = Json::array();
@@ -143,13 +156,13 @@ Result<void> read_template_arguments(const Json& body, ChatFields* out) {
 
 }  // namespace
 
-Result<Json> read_conversation(const Json& messages) {
+Result<Json> read_conversation(const Json& messages, std::vector<std::string>& images) {
   if (!messages.is_array() || messages.empty()) {
     return fail(ErrorKind::kInvalidInput, "Field \"messages\" must be a list of at least one message.");
   }
   Json out = Json::array();
   for (const Json& message : messages) {
-    DP_TRY(Json read, read_message(message));
+    DP_TRY(Json read, read_message(message, images));
     out.push_back(std::move(read));
   }
   return out;
@@ -162,7 +175,7 @@ Result<ChatFields> read_chat_fields(const Json& body) {
   out.one_call = !parallel.value_or(true);
   DP_CHECK(read_template_arguments(body, &out));
   const Json* messages = find(body, "messages");
-  DP_TRY(out.messages, read_conversation(messages ? *messages : Json()));
+  DP_TRY(out.messages, read_conversation(messages ? *messages : Json(), out.images));
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -13,6 +14,7 @@ enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
 
 struct ChatFields {
   Json messages = Json::array();  // as templates read them
+  std::vector<std::string> images;  // the files of their pictures, in order
   Json tools;                     // null: none, or none may be called; else as templates read them
   ToolChoice tool_choice = ToolChoice::kAuto;
   std::string tool_name;                     // of kNamed
@@ -22,7 +24,7 @@ struct ChatFields {
 // Errors: kInvalidInput or kUnsupported, naming the field.
 Result<ChatFields> read_chat_fields(const Json& body);
 
-// A list of messages of OpenAI's API as templates read them. Errors as above.
-Result<Json> read_conversation(const Json& messages);
+// A list of messages of OpenAI's API as templates read them. `images`: gets the files of their pictures. Errors as above.
+Result<Json> read_conversation(const Json& messages, std::vector<std::string>& images);
 
 }  // namespace doppler::openai

@@ -93,6 +93,7 @@ Result<void> Generation::submit(ReadyModel& model) {
     const openai::ChatPrompt& prompt = chat.prompt;
     request.options.grammar = request_.options.grammar = prompt.grammar;
     request.show_special = prompt.shows_special;
+    request.images = std::move(chat.images);
     DP_CHECK(submit_prompt(model, std::move(chat.tokens), std::move(request)));
     for (Choice& choice : choices_) choice.parser = openai::OutputParser(prompt.parser);
     answers_.resize(choices_.size());

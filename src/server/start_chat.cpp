@@ -20,8 +20,16 @@ Result<batch::ChatStart> start_chat(const engine::TextModel& text, const openai:
   DP_TRY(out.prompt,
          openai::chat_prompt(chat, grammar,
                              {.source = text.template_source, .knows_tools = knows_tools, .render = render}));
+  for (const std::string& file : chat.images) {
+    DP_TRY(auto image, Image::decode({reinterpret_cast<const uint8_t*>(file.data()), file.size()}));
+    out.images.push_back(std::move(image));
+  }
+  std::string expanded = out.prompt.text;
+  if (!out.images.empty()) {
+    DP_TRY(expanded, expand_pictures(text, out.prompt.text, out.images));
+  }
   // The template writes the special tokens itself.
-  DP_TRY(out.tokens, text.tokenizer->encode(out.prompt.text, {.add_special = false, .parse_special = true}));
+  DP_TRY(out.tokens, text.tokenizer->encode(expanded, {.add_special = false, .parse_special = true}));
   return out;
 }
 

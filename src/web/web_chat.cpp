@@ -65,6 +65,9 @@ Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool ha
                 text.tokenizer_problem.c_str());
   }
   DP_TRY(const openai::ChatFields chat, openai::read_chat_fields(body));
+  if (!chat.images.empty()) {
+    return fail(ErrorKind::kUnsupported, "A message has a picture; a browser's models read none yet.");
+  }
   DP_TRY(const Grammar asked, read_asked(body, has_grammars));
   const auto render = [&](const openai::ChatFields& shown) {
     return engine::apply_chat_template(

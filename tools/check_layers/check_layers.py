@@ -29,9 +29,9 @@ MAY_INCLUDE = {
     "tokenizer": {"base"},
     # doppler: the type of a grammar.
     "guidance": {"doppler", "base"},
-    "model": {"families", "lowering", "graph", "kernels", "gpu", "formats", "base"},
+    "model": {"families", "lowering", "graph", "kernels", "gpu", "images", "formats", "base"},
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
-    "engine": {"doppler", "model", "lowering", "tokenizer", "guidance", "kernels", "gpu", "formats", "base"},
+    "engine": {"doppler", "model", "lowering", "tokenizer", "guidance", "kernels", "gpu", "images", "formats", "base"},
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "capi": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "server": {"doppler", "batch", "openai", "engine", "tokenizer", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler
     # graph`.
-    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
+    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "images", "formats", "store", "openai", "bench",
             "batch", "server", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "openai", "model", "tokenizer", "kernels", "gpu", "formats", "base"},

@@ -10,7 +10,7 @@ Result<void> Scheduler::check_request(const Request& request) const {
   if (request.tokens.empty())
     return fail(ErrorKind::kInvalidInput, "The prompt is empty; at least one token is needed.");
   for (const uint32_t token : request.tokens) {
-    if (token >= config_.vocab_size) {
+    if (token >= config_.vocab_size && !runner_.knows_image_token(token)) {
       return fail(ErrorKind::kInvalidInput, "Token %u is outside the vocabulary; allowed is 0 to %u.", token,
                   config_.vocab_size - 1);
     }

@@ -53,6 +53,7 @@ bool Scheduler::states_come_soon(const Sequence& sequence, size_t found) const {
 // Of the `rows` that a step has for the prompt: whole blocks where more come, so that states can be kept behind them.
 uint32_t Scheduler::rows_of_piece(const Sequence& sequence, uint32_t rows) const {
   rows = std::min(rows, sequence.piece_rows);
+  rows = runner_.uncut_rows(std::span(sequence.tokens()).subspan(sequence.fed, sequence.piece_end() - sequence.fed), rows);
   const uint32_t end = sequence.fed + rows;
   if (runner_.checkpoint_count() == 0 || end == sequence.piece_end()) return rows;
   const uint32_t whole = end / runner_.block_len() * runner_.block_len();

@@ -16,6 +16,10 @@
 #include "engine/scheduler/guide.h"
 #include "model/generation.h"
 
+namespace doppler::model {
+struct HeldImage;  // model/image_store.h
+}
+
 namespace doppler::engine {
 
 using Clock = std::chrono::steady_clock;
@@ -35,6 +39,8 @@ struct Request {
   // For a runner with one slot: decode steps of a submit, 0: as the scheduler has it; submits whose tokens come
   // together.
   uint32_t batch = 0, submits = 1;
+  // Pictures whose tokens the prompt has, so that they can be evaluated while it runs.
+  std::vector<std::shared_ptr<const model::HeldImage>> images;
   std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
 };
 

@@ -68,6 +68,10 @@ enum class Dim : uint8_t {
   kStreamPairs,
   kLaurelRank,
   kTwoHidden,
+  kPatchValues,  // of a vision tower, as those that follow
+  kMerged,       // a token's patches in one row
+  kImageDim,     // of the model that reads what the tower makes
+  kProjector,    // between a token's patches and that
 };
 // In layer `layer`, where layers differ.
 uint64_t extent(Dim dim, const ModelConfig& config, uint32_t layer);
@@ -90,8 +94,9 @@ class Shape {
 
 struct TensorRow {
   TensorId id;
-  std::string_view gguf;         // behind "" or "blk.N.", before the suffix
-  std::string_view huggingface;  // behind "model." or "model.layers.N."; lm_head stands alone
+  std::string_view gguf;         // behind "" or "blk.N.", before the suffix; a "#" stands for the layer's number
+  std::string_view huggingface;  // behind "model." or "model.layers.N.", likewise; lm_head stands alone, and what begins
+                                 // with "/" behind what is before that
   Shape shape;                   // files may leave out dimensions of one
   bool is_norm = false;          // or another vector that is not multiplied with
   std::string_view gguf_suffix = ".weight", huggingface_suffix = ".weight";
@@ -155,6 +160,7 @@ struct GgufRow {
   std::vector<GgufField> (*write)(const ModelConfig& config) = nullptr;
   std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
   std::string_view norm_epsilon = "attention.layer_norm_rms_epsilon";
+  std::string_view layers = "blk.";  // what stands before the number of a layer
 };
 
 struct HuggingFaceType {

@@ -2,6 +2,7 @@
 // Read next: architecture.h (the row of a family, by which they are read).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -45,6 +46,10 @@ struct RopeConfig {
   double attention_factor = 0;                           // yarn, longrope; 0: by formula
   std::vector<double> long_factor, short_factor;         // longrope, one per pair
   double turning_part = 1;                               // proportional: of the pairs; the others stand still
+  // Multi-axis positions (time, height, width) of models that see: so many pairs each, one after another or interleaved
+  // (kernels/rope/rope.h, RopeAxes); all 0: one axis.
+  std::array<uint32_t, 3> sections = {};
+  bool interleaved_sections = false;
   std::string frequency_divisors;  // GGUF: name of a tensor that divides each frequency; empty: none
 };
 
@@ -117,6 +122,20 @@ struct PoolingConfig {
   bool has_class_dense = false, has_class_norm = false;
 };
 
+// A vision tower, which is read as a model of its own (tower.h): its rows are patches.
+struct TowerConfig {
+  uint32_t patch_values = 0;       // of a patch
+  uint32_t block = 1;              // patches along each axis of a token
+  uint32_t image_dim = 0;          // of the model that reads it
+  uint32_t projector_dim = 0;      // between both
+  float projector_eps = 0;         // of the norm there
+  uint32_t window = 0;             // tokens along each axis of a window, of layers that slide; 0: none does
+  uint32_t table_side = 0;         // of a square table of learned positions, which is ctx_len long
+  std::vector<uint32_t> deepstack;  // layers behind which there are mergers too
+  // Whether the text model's tokens of a tile see each other: all, in which case no step may end between them.
+  bool sees_itself = false;
+};
+
 struct ModelConfig {
   std::string family;        // Architecture::family of the row that it was read by
   std::string architecture;  // as the file says: "llama", "gemma3_text"
@@ -174,6 +193,7 @@ struct ModelConfig {
   RecurrentConfig recurrent;
   MlaConfig mla;
   PoolingConfig pooling;
+  TowerConfig tower;
   bool bidirectional = false;  // tokens see those behind them too
   uint32_t n_token_types = 0;  // of learned embeddings beside those of positions; 0: positions rotate
   // Per layer, 1: it is a feed-forward layer or a mixture of experts, and the others are none; empty: every layer has one.
@@ -205,6 +225,8 @@ uint32_t ffn_dim_of(const ModelConfig& config, uint32_t layer);
 float gate_deviations_of(const ModelConfig& config, uint32_t layer);
 // Whose keys and values attention of layer `layer` reads: its own, or those of an earlier layer.
 uint32_t cache_layer(const ModelConfig& config, uint32_t layer);
+// Of a vision tower: patches of a token.
+inline uint32_t merged_patches(const ModelConfig& config) { return config.tower.block * config.tower.block; }
 // Of what experts read and leave.
 uint32_t expert_row_dim(const ModelConfig& config);
 // True if layer `layer` has a cache of keys and values.

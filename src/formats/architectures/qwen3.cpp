@@ -9,7 +9,8 @@ namespace {
 using enum TensorId;
 
 constexpr std::string_view kGguf[] = {"qwen3"};
-constexpr HuggingFaceType kTypes[] = {{"qwen3", WindowRule::kUpperLayers}};
+constexpr HuggingFaceType kTypes[] = {{"qwen3", WindowRule::kUpperLayers},
+                                      {"qwen3_vl_text", WindowRule::kUpperLayers}};
 constexpr FieldDefault kDefaults[] = {{"head_dim", 128, true},
                                       {"max_position_embeddings", 32768, true},
                                       {"sliding_window", 4096, true},

@@ -189,6 +189,28 @@ constexpr TensorRow kUsual[] = {
     {kNextEmbeddingNorm, "nextn.enorm", "pre_fc_norm_embedding", {kHidden}, /*is_norm=*/true},
     {kNextHiddenNorm, "nextn.hnorm", "pre_fc_norm_hidden", {kHidden}, /*is_norm=*/true},
     {kNextNorm, "nextn.shared_head_norm", "norm", {kHidden}, /*is_norm=*/true},
+    // Towers have rows of their own (towers/).
+    {kPatchEmbed, "v.patch_embd", "", {kHidden, kPatchValues}},
+    {kAttentionNormBias, "ln1.bias", "", {kHidden}},
+    {kFfnNormBias, "ln2.bias", "", {kHidden}},
+    {kFinalNormBias, "v.post_ln.bias", "", {kHidden}},
+    {kPreNorm, "v.pre_ln", "", {kHidden}},
+    {kPreNormBias, "v.pre_ln.bias", "", {kHidden}},
+    {kClassEmbedding, "v.class_embd", "", {kHidden}},
+    {kBranchScale, "ls1", "", {kHidden}},
+    {kFfnBranchScale, "ls2", "", {kHidden}},
+    {kMergerNorm, "mm.norm", "", {kHidden}},
+    {kMergerNormBias, "mm.norm.bias", "", {kHidden}},
+    {kMergerUp, "mm.0", "", {kMerged, kMerged}},
+    {kMergerGate, "mm.gate", "", {kMerged, kMerged}},
+    {kMergerDown, "mm.2", "", {kImageDim, kMerged}},
+    {kMergerIn, "mm.in", "", {kMerged, kMerged}},
+    {kMergerInNorm, "mm.in.norm", "", {kMerged}},
+    {kMergerInNormBias, "mm.in.norm.bias", "", {kMerged}},
+    {kDeepNorm, "v.deepstack.#.norm", "", {kMerged}},
+    {kDeepNormBias, "v.deepstack.#.norm.bias", "", {kMerged}},
+    {kDeepUp, "v.deepstack.#.fc1", "", {kMerged, kMerged}},
+    {kDeepDown, "v.deepstack.#.fc2", "", {kImageDim, kMerged}},
 };
 
 constexpr bool in_order_of_ids() {
@@ -203,6 +225,7 @@ constexpr FusedNames kQkv[] = {
     {{"attn_q", "attn_k", "attn_v"}, "attn_qkv"},
     {{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, "self_attn.qkv_proj"},
     {{"attn.Wq", "attn.Wk", "attn.Wv"}, "attn.Wqkv"},
+    {{"attn.q", "attn.k", "attn.v"}, "attn.qkv"},
 };
 constexpr FusedNames kGateUp[] = {
     {{"ffn_gate", "ffn_up", ""}, "ffn_gate_up"},
@@ -245,6 +268,10 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
   const TensorRow& row = tensor_row(architecture, id);
   const std::string_view name = config.gguf_names ? row.gguf : row.huggingface;
   std::string prefix;
+  if (!config.gguf_names && name.starts_with('/')) {
+    return config.huggingface_head_prefix + std::string(name.substr(1)) +
+           std::string(suffix ? suffix : row.huggingface_suffix);
+  }
   const bool is_next = !config.gguf_names && is_in_layer(id) && is_next_layer(config, layer);
   if (is_next) {
     prefix = kNextPrefix;
@@ -252,12 +279,18 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
   } else if (!config.gguf_names && !stands_alone(row)) {
     prefix = id == kOutput ? config.huggingface_head_prefix : config.huggingface_prefix;
   }
+  const std::string_view own = config.gguf_names ? row.gguf_suffix : row.huggingface_suffix;
+  const std::string end(suffix ? suffix : own);
+  if (const size_t place = name.find('#'); place != name.npos) {
+    return prefix + std::string(name.substr(0, place)) + format_text("%u", layer) +
+           std::string(name.substr(place + 1)) + end;
+  }
   if (is_in_layer(id) && !is_next) {
-    const std::string_view layers = config.gguf_names ? "blk." : architecture.huggingface.layers;
+    const std::string_view layers =
+        config.gguf_names ? architecture.gguf.layers : architecture.huggingface.layers;
     prefix += std::string(layers) + format_text("%u.", layer);
   }
-  const std::string_view own = config.gguf_names ? row.gguf_suffix : row.huggingface_suffix;
-  return prefix + std::string(name) + std::string(suffix ? suffix : own);
+  return prefix + std::string(name) + end;
 }
 
 StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {

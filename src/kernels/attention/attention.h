@@ -25,6 +25,9 @@ struct Attention {
   uint32_t ahead = 0;   // keys behind the row's own, of this step, that it sees too; 0: causal
   float softcap = 0;    // 0: none; c: logits = c * tanh(logits / c), before the mask
   TensorView sinks;     // optional f32 [n_heads]: one more logit in the denominator
+  // Optional u32 [rows, 2] instead of window and ahead: the first and the last key that each row sees, of one sequence,
+  // neither less than those of the row before. Without sinks.
+  TensorView spans;
   // Optional: what is to be rotated and written into this cache first, in the same dispatch where the variant can. q is
   // then rope->q_out. Must live until record() returns.
   const RopeKv* rope = nullptr;

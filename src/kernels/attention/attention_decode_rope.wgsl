@@ -97,7 +97,7 @@ fn prepare(row: u32, early: Early, kv_head: u32, writes_newest: bool, thread: u3
       }
       if (h <= HEADS) { values *= early.weights[e]; }
     }
-    if (h <= HEADS) { values = rotate_pair(values, pair, position, early.steps[e]); }
+    if (h <= HEADS) { values = rotate_pair(row, values, pair, position, early.steps[e]); }
     if (h < HEADS) { values *= Q_SCALE; }
     if (i < ROTATED) {
       rotated[h * PADDED + places.x] = values.x;

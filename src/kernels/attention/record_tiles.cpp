@@ -115,7 +115,9 @@ Result<void> record_tiles(Context& ctx, const Attention& given, const AttentionP
         u32_const("VALUE_KEYS", std::clamp(row.value_vec4s / vec4s, 1u, kMostValueKeys))}) {
     launch.consts.push_back(value);
   }
-  launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, op.sinks.valid() ? op.sinks : op.q, y.f32};
+  if (op.spans.valid()) launch.substitutions.emplace_back("attention/attention_span", "attention/attention_span_rows");
+  const TensorView extra = op.spans.valid() ? op.spans : op.sinks;
+  launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, extra.valid() ? extra : op.q, y.f32};
   launch.grid = grid_of_tiles(ctx, op, row.rows);
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));

@@ -72,7 +72,7 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
     return format_text("it is written for subgroups of %u, this device has %u to %u", kMatrixSubgroup,
                        caps.subgroup_min, caps.subgroup_max);
   }
-  if (op.ahead != 0) return "it is causal, and these rows see ahead";
+  if (op.ahead != 0 || op.spans.valid()) return "it is causal, and these rows see ahead";
   if (op.cache.format == CacheFormat::kF32) return "the cache is in f32";
   if (op.cache.head_dim % kFragment != 0 || op.cache.head_dim > kMostMatrixDims) {
     return format_text("head_dim %u is not a multiple of %u up to %u", op.cache.head_dim, kFragment,
@@ -114,6 +114,7 @@ uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
 std::string rope_fits(const Attention& op, const gpu::Caps& caps, const AttentionDecodeRow& row) {
   if (op.cache.format == CacheFormat::kQ8_0) return "blocks of a cache in q8_0 are made by rope_kv";
   if (!op.rope) return "q and the cache are rotated already";
+  if (op.rope->places == RopePlaces::kAxes) return "rows stand on three axes";
   if (op.rope->norms.valid() && op.sinks.valid()) return "sinks and norms of q and k share a binding";
   std::string reason = fits_registers(op, caps);
   if (!reason.empty()) return reason;

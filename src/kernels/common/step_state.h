@@ -33,7 +33,8 @@ struct StepState {
   uint32_t stop_tokens[kMaxStopTokens] = {};
   uint32_t kept_row =
       0;  // models that draft: which row's recurrent state of the last step holds (0 or 1); else 0
+  uint32_t rope_shift = 0;  // added to positions before they rotate (rope/rope.h, RopePlaces); may stand for less
 };
-static_assert(sizeof(StepState) == 4 * (13 + kMaxStopTokens));
+static_assert(sizeof(StepState) == 4 * (14 + kMaxStopTokens));
 
 }  // namespace doppler::kernels

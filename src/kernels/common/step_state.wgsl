@@ -14,4 +14,5 @@ struct StepState {
   single_rows: u32,
   stop_tokens: array<u32, 32>,
   kept_row: u32,
+  rope_shift: u32,
 }

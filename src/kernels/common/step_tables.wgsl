@@ -16,9 +16,10 @@ struct StepState {
   single_rows: u32,
   stop_tokens: array<u32, 32>,
   kept_row: u32,
+  rope_shift: u32,
   tables: array<u32>,  // places are counted from here
 }
-const kStateWords = 45u;
+const kStateWords = 46u;
 const kNowhere = 0xFFFFFFFFu;
 
 fn aligned_words(words: u32) -> u32 { return (words + 63u) / 64u * 64u; }

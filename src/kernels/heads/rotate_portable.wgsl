@@ -19,7 +19,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   if (places.y < HEAD_DIM) { values.y = x[base + places.y]; }
   var step = vec2u();
   if (pair < ROTARY_DIM / 2u) { step = table[pair]; }
-  values = rotate_pair(values, pair, position, step);
+  values = rotate_pair(id.y, values, pair, position, step);
   if (QUERY_BETA != 0.0) {
     values *= 1.0 + QUERY_BETA * log(1.0 + f32(position / QUERY_CTX_LEN));
   }

@@ -39,7 +39,7 @@ fn bring_heads(first_head: u32, heads: u32, kv_head: u32, writes_newest: bool, t
     let weights = head_weights(h, places);
     var pair_values = receive_two(first + places.x, first + places.y);
     pair_values = weigh_pair(h, pair, pair_values, weights);
-    if (h <= HEADS) { pair_values = lengthen_pair(pair, rotate_pair(pair_values, pair, position, step)); }
+    if (h <= HEADS) { pair_values = lengthen_pair(pair, rotate_pair(0u, pair_values, pair, position, step)); }
     if (h < HEADS) { pair_values *= Q_SCALE; }
     rotated[h * kPadded + places.x] = pair_values.x;
     rotated[h * kPadded + places.y] = pair_values.y;

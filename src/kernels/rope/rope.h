@@ -51,11 +51,28 @@ struct CacheView {
 // The GPU table: per pair i, round(inv_freq[i] / (2 pi) * 2^64) as two u32 (low, high).
 std::vector<uint32_t> make_rope_table(std::span<const double> inv_freq);
 
+// By which position heads rotate.
+enum class RopePlaces : uint8_t {
+  kRow,      // the row's
+  kShifted,  // that and StepState::rope_shift, or the record's of the row's sequence: of text after pictures
+  kAxes,     // that and what RopeKv::table has for each row, on three axes
+};
+// Which of the pairs belong to which axis (multi-axis rotary positions): so many to time, then to height, then to width;
+// or interleaved, where pair i is height's if i % 3 = 1 and i < 3 * height, width's if i % 3 = 2 and i < 3 * width, else
+// time's.
+struct RopeAxes {
+  uint32_t time = 0, height = 0, width = 0;
+  bool interleaved = false;
+  bool operator==(const RopeAxes&) const = default;
+};
+
 struct RopeKv {
   TensorView qkv;    // f32 [rows, (n_heads + 2 * n_kv_heads) * head_dim]: q, k, v after one another; or wider
   TensorView q_out;  // f32 [rows, n_heads * head_dim]
   CacheView cache;
-  TensorView table;  // make_rope_table() of rotary_dim / 2 pairs
+  // make_rope_table() of rotary_dim / 2 pairs. With RopePlaces::kAxes then, for each row, four u32 that are added to its
+  // position: those of time, height and width, and a 0. They may stand for less.
+  TensorView table;
   // Optional f32 [2, head_dim], weights of q, then of k: each head of q and k is normalised (RMSNorm) before it is
   // rotated. One view, since kernels that do all this and attention have no binding left of WebGPU's eight.
   TensorView norms;
@@ -69,6 +86,8 @@ struct RopeKv {
   uint32_t rotary_dim = 0;        // even, <= head_dim; the rest is not rotated; 0: no rotation at all
   bool interleaved = false;       // pairs (2i, 2i+1) instead of (i, i + rotary_dim/2)
   float attention_factor = 1.0f;  // multiplies cosine and sine (yarn, longrope)
+  RopePlaces places = RopePlaces::kRow;
+  RopeAxes axes;  // with RopePlaces::kAxes
 
   uint32_t heads() const { return n_heads + 2 * cache.n_kv_heads; }
   uint64_t norms_bytes() const {
@@ -76,6 +95,12 @@ struct RopeKv {
   }
   uint32_t row_stride() const { return stride != 0 ? stride : heads() * cache.head_dim; }
 };
+inline constexpr uint64_t kAxesRowBytes = 16;  // of the table, a row
+inline constexpr uint32_t kShiftOfRecord = 0;   // the word of SequenceRecord::reserved that is its shift
+
+struct Launch;  // common/dispatch.h
+// Makes a kernel that imports rope/rope_place rotate by those places.
+void add_places(Launch& launch, const Context& ctx, const RopeKv& op);
 // Rows at positions >= ctx_len are not written to the cache.
 Result<void> record(Context& ctx, const RopeKv& op);
 

@@ -9,7 +9,7 @@ fn make_pair(row: u32, head: u32, d: u32) {
 
   var values = vec2f();
   if (head < N_HEADS + N_KV_HEADS) {
-    values = vec2f(rotate(head, base, d, position), rotate(head, base, d + 1u, position));
+    values = vec2f(rotate(row, head, base, d, position), rotate(row, head, base, d + 1u, position));
   } else {
     if (d < HEAD_DIM) {
       values.x = value_of(head, base, d);

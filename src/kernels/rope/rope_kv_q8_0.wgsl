@@ -73,7 +73,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   let position = row_position(row);
   if (head < N_HEADS) {
     for (var d = t; d < HEAD_DIM; d += WORKGROUP) {
-      q_out[(row * N_HEADS + head) * HEAD_DIM + d] = rotate(head, base, d, position);
+      q_out[(row * N_HEADS + head) * HEAD_DIM + d] = rotate(row, head, base, d, position);
     }
     return;
   }
@@ -82,7 +82,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
     if (is_value) {
       head_values[d] = value_of(head, base, d);
     } else {
-      head_values[d] = rotate(head, base, d, position);
+      head_values[d] = rotate(row, head, base, d, position);
     }
   }
   workgroupBarrier();

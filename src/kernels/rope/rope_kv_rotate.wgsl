@@ -2,11 +2,12 @@
 // INTERLEAVED, so each value fetches its partner itself. The kernel declares the bindings and says what a value is before
 // its rotation (value_of).
 // The phase is position * step in turns, 64-bit fixed point, of which the top 32 bits are kept (1.5e-9 radian).
+//!import rope/rope_place
 const kHeads = N_HEADS + 2u * N_KV_HEADS;
 const kPairs = PADDED_HEAD_DIM / 2u;
 const kHalf = max(ROTARY_DIM / 2u, 1u); // not 0, for the remainder below
 
-fn rotate(head: u32, base: u32, d: u32, position: u32) -> f32 {
+fn rotate(row: u32, head: u32, base: u32, d: u32, position: u32) -> f32 {
   if (d >= HEAD_DIM) {
     return 0.0;
   }
@@ -23,7 +24,8 @@ fn rotate(head: u32, base: u32, d: u32, position: u32) -> f32 {
     partner = select(d + kHalf, d - kHalf, is_second);
   }
   let step = table[pair];
-  let turn = cos_sin(mul_wide(position, step.x).y + position * step.y) * ATTENTION_FACTOR;
+  let place = place_of_pair(row, position, pair);
+  let turn = cos_sin(mul_wide(place, step.x).y + place * step.y) * ATTENTION_FACTOR;
   let other = value_of(head, base, partner);
   return own * turn.x + select(-other, other, is_second) * turn.y;
 }

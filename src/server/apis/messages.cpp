@@ -1,6 +1,7 @@
 // Anthropic's Messages: the body becomes an OpenAI body, the events become content blocks.
 #include "base/text.h"
 #include "engine/api_impl.h"
+#include "openai/image_parts.h"
 #include "server/routes.h"
 #include "server/start_chat.h"
 
@@ -38,6 +39,18 @@ Result<std::string> text_of(const Json& content, const char* field) {
   return out;
 }
 
+// A block of type "image" as OpenAI's part.
+Result<Json> image_part_of(const Json& block) {
+  const Json* source = find(block, "source");
+  if (!source) return wrong("messages.content", "an image with a source", block);
+  DP_TRY(const auto type, get_string(*source, "type"));
+  DP_TRY(const auto media_type, get_string(*source, "media_type"));
+  DP_TRY(const auto data, get_string(*source, "data"));
+  if (type == "base64" && data) return openai::image_part(media_type.value_or("image"), *data);
+  return fail(ErrorKind::kUnsupported, "An image's source is of type \"%s\"; allowed is base64.",
+              printable(type.value_or("")).c_str());
+}
+
 // One message with blocks may be several of OpenAI's: a result of a tool is a message there.
 Result<void> add_message(const Json& message, Json* out) {
   DP_TRY(const auto role, get_string(message, "role"));
@@ -48,12 +61,18 @@ Result<void> add_message(const Json& message, Json* out) {
     return {};
   }
   std::string text, reasoning;
-  Json calls = Json::array();
+  Json calls = Json::array(), parts = Json::array();
+  bool has_images = false;
   for (const Json& block : *content) {
     DP_TRY(const auto type, get_string(block, "type"));
     if (type == "text") {
       DP_TRY(const auto piece, get_string(block, "text"));
       text += piece.value_or("");
+      parts.push_back({{"type", "text"}, {"text", piece.value_or("")}});
+    } else if (type == "image") {
+      DP_TRY(Json part, image_part_of(block));
+      parts.push_back(std::move(part));
+      has_images = true;
     } else if (type == "thinking") {
       DP_TRY(const auto piece, get_string(block, "thinking"));
       reasoning += piece.value_or("");
@@ -75,13 +94,13 @@ Result<void> add_message(const Json& message, Json* out) {
     } else {
       return fail(
           ErrorKind::kUnsupported,
-          "Field \"messages.content\" has a block of type \"%s\"; allowed are text, thinking, tool_use and "
-          "tool_result.",
+          "Field \"messages.content\" has a block of type \"%s\"; allowed are text, image, thinking, tool_use "
+          "and tool_result.",
           printable(type.value_or("")).c_str());
     }
   }
-  if (text.empty() && calls.empty() && *role != "assistant") return {};  // results of tools alone
-  Json made = {{"role", *role}, {"content", std::move(text)}};
+  if (text.empty() && calls.empty() && !has_images && *role != "assistant") return {};  // results of tools alone
+  Json made = {{"role", *role}, {"content", has_images ? std::move(parts) : Json(std::move(text))}};
   if (!reasoning.empty()) made["reasoning_content"] = std::move(reasoning);
   if (!calls.empty()) made["tool_calls"] = std::move(calls);
   out->push_back(std::move(made));

@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "base/text.h"
+#include "openai/image_parts.h"
 #include "server/generation.h"
 #include "server/routes.h"
 
@@ -74,6 +75,18 @@ Result<Json> common_body(const Json& body) {
   return out;
 }
 
+// Files in base64, then the text, as OpenAI's parts.
+Result<Json> with_images(const Json& images, const Json* text) {
+  if (!images.is_array()) return wrong("images", "a list of files in base64", images);
+  Json parts = Json::array();
+  for (const Json& image : images) {
+    if (!image.is_string()) return wrong("images", "a list of files in base64", images);
+    parts.push_back(openai::image_part("image", image.text()));
+  }
+  parts.push_back({{"type", "text"}, {"text", text && text->is_string() ? *text : Json("")}});
+  return parts;
+}
+
 Result<Json> chat_body(const Json& body) {
   DP_TRY(Json out, common_body(body));
   const Json* messages = find(body, "messages");
@@ -81,10 +94,11 @@ Result<Json> chat_body(const Json& body) {
   out["messages"] = Json::array();
   for (const Json& message : *messages) {
     if (!message.is_object()) return wrong("messages", "a list of objects", message);
-    if (const Json* images = find(message, "images"); images && !is_nothing(*images)) {
-      return fail(ErrorKind::kUnsupported, "Field \"messages.images\" is given; only text is read here.");
-    }
     Json made = message;
+    if (const Json* images = find(message, "images"); images && !is_nothing(*images)) {
+      DP_TRY(made["content"], with_images(*images, find(message, "content")));
+      made.erase("images");
+    }
     if (const Json* thinking = find(message, "thinking")) made["reasoning_content"] = *thinking;
     if (const Json* name = find(message, "tool_name")) made["name"] = *name;
     out["messages"].push_back(std::move(made));
@@ -249,7 +263,7 @@ void answer_ollama_generate(Service& service, const Call& call) {
   const auto prompt = get_string(*body, "prompt");
   if (!prompt) return reply_error(*call.exchange, prompt.error());
   if (prompt->value_or("").empty()) return reply_loaded(service, call, model->value_or(""), false);
-  for (const char* name : {"images", "suffix", "template", "context"}) {
+  for (const char* name : {"suffix", "template", "context"}) {
     const Json* value = find(*body, name);
     if (value && !is_nothing(*value)) {
       return reply_error(*call.exchange, Error(ErrorKind::kUnsupported,
@@ -260,7 +274,13 @@ void answer_ollama_generate(Service& service, const Call& call) {
   if (!raw) return reply_error(*call.exchange, raw.error());
   auto out = common_body(*body);
   if (!out) return reply_error(*call.exchange, out.error());
+  const Json* images = find(*body, "images");
+  const bool has_images = images && !is_nothing(*images);
   if (raw->value_or(false)) {
+    if (has_images) {
+      return reply_error(*call.exchange,
+                         Error(ErrorKind::kUnsupported, "Field \"images\" is not supported with \"raw\"."));
+    }
     (*out)["prompt"] = **prompt;
     return generate(service, call, Endpoint::kCompletions, false, std::move(out));
   }
@@ -268,7 +288,13 @@ void answer_ollama_generate(Service& service, const Call& call) {
   (*out)["messages"] = Json::array();
   if (system && !is_nothing(*system))
     (*out)["messages"].push_back({{"role", "system"}, {"content", *system}});
-  (*out)["messages"].push_back({{"role", "user"}, {"content", **prompt}});
+  Json content = **prompt;
+  if (has_images) {
+    auto parts = with_images(*images, &content);
+    if (!parts) return reply_error(*call.exchange, parts.error());
+    content = std::move(*parts);
+  }
+  (*out)["messages"].push_back({{"role", "user"}, {"content", std::move(content)}});
   generate(service, call, Endpoint::kChatCompletions, false, std::move(out));
 }
 
@@ -301,13 +327,15 @@ void answer_ollama_show(Service& service, const Call& call) {
   Json facts = {{"general.architecture", info ? info->architecture : ""}};
   if (info) facts[info->architecture + ".context_length"] = info->trained_ctx_len;
   const bool gives_text = !info || info->pooling == "none";
+  Json capabilities = Json::array({gives_text ? "completion" : "embedding"});
+  if (info && info->reads_images) capabilities.push_back("vision");
   reply_json(*call.exchange, {{"modelfile", ""},
                               {"parameters", ""},
                               {"template", ""},
                               {"details", details_json(*host)},
                               {"model_info", std::move(facts)},
                               {"modified_at", time_text(service.started())},
-                              {"capabilities", Json::array({gives_text ? "completion" : "embedding"})}});
+                              {"capabilities", std::move(capabilities)}});
 }
 
 void answer_ollama_version(Service&, const Call& call) {

@@ -20,6 +20,7 @@ Json model_json(const Service& service, const ModelHost& host) {
     out["max_model_len"] = info->ctx_len;
     out["meta"] = {
         {"n_ctx_train", info->trained_ctx_len}, {"n_vocab", info->vocab_size}, {"size", info->weight_bytes}};
+    if (info->reads_images) out["capabilities"] = Json::array({"completion", "vision"});
   }
   return out;
 }

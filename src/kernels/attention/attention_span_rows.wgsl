@@ -1,0 +1,8 @@
+// Likewise as a table says, in the place of sinks: the bits of the first and the last key of each row, neither less than
+// those of the row before.
+fn first_key_of(run: Run, row: u32) -> u32 { return bitcast<u32>(sinks[2u * min(row, run.last_row)]); }
+
+fn last_key_of(run: Run, row: u32) -> u32 {
+  let last = position_of(run, run.last_row);
+  return min(bitcast<u32>(sinks[2u * min(row, run.last_row) + 1u]), last);
+}
