@@ -5,6 +5,12 @@
 # SPEED: optimised with -O2 instead of -O1, for layers that work for each token or byte.
 # They hold the one set of compiler flags.
 
+# The ending of the sources that know the operating system: NAME_posix.cpp or NAME_windows.cpp.
+set(DOPPLER_SYSTEM posix)
+if(WIN32)
+  set(DOPPLER_SYSTEM windows)
+endif()
+
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -20,7 +26,8 @@ target_compile_options(doppler_flags INTERFACE
 target_include_directories(doppler_flags INTERFACE
   ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 
-# Most of what a compiler does with one of these sources is to parse the headers: 1.7 of 2.5 s (GCC 12, -O2, 2026-11-25).
+# Most of what a compiler does with one of these sources is to parse the headers: 1.7 of 2.5 s (GCC 12, -O2,
+# 2026-11-25).
 option(DOPPLER_BATCHES "Compile the sources of a target together, eight at a time, and precompile headers: for whole builds, not for edit loops" OFF)
 
 # compile_in_batches(<target> [ALL|source...]): with DOPPLER_BATCHES, all but the sources named. ALL and the names are
@@ -31,6 +38,9 @@ function(compile_in_batches target)
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
+    part_batches(${target})
+  endif()
   # GCC takes an internal type of an included source, in the frame of a coroutine, for one of a header.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
@@ -54,9 +64,9 @@ function(doppler_library layer)
   endif()
 endfunction()
 
-# precompile(<target> <folder> [<options>]): with DOPPLER_BATCHES, the folder's precompiled.h, parsed by the first target that
-# asks, once a build for each set of compiler options; <options> names the set. Without batches there is none: ccache keeps
-# no source that uses such a header, and a missing include would not show.
+# precompile(<target> <folder> [<options>]): with DOPPLER_BATCHES, the folder's precompiled.h, parsed by the first
+# target that asks, once a build for each set of compiler options; <options> names the set. Without batches there is
+# none: ccache keeps no source that uses such a header, and a missing include would not show.
 function(precompile target folder)
   if(NOT DOPPLER_BATCHES)
     return()

@@ -5,7 +5,8 @@
 set(DOPPLER_WGSL_ROOT ${CMAKE_SOURCE_DIR}/src/kernels)
 set(DOPPLER_WGSL_OUT ${CMAKE_BINARY_DIR}/generated)
 
-# A message of a shader compiler names a line of the text, so native programs hold it as it is. In WebAssembly size counts.
+# A message of a shader compiler names a line of the text, so native programs hold it as it is. In WebAssembly size
+# counts.
 set(DOPPLER_EMBED_FORM header)
 if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
   set(DOPPLER_EMBED_FORM compact)

@@ -109,7 +109,8 @@ CASES = {
         byte_level({"type": "Lowercase"}, level(False),
                    added=(("LL", {"lstrip": True, **NORMALISED}), ("RR", {"rstrip": True, **NORMALISED}),
                           ("WW", {"single_word": True, **NORMALISED}))),
-        ("a  ll  b", "a  rr  b", "ww aww ww.", "LL RR WW")),
+        ("a  ll  b", "a  rr  b", "ww aww ww.", "LL RR WW", "ww\u200cx", "ww\u00bd", "ww\u24d0", "ww_", "ww\u2167",
+         "ww\u0301")),
 }
 
 

@@ -4,10 +4,10 @@
 import { asDopplerError, DopplerError, throwIfAborted } from './errors.mjs';
 import { addressOf, fetchRange, probe } from './files_http.mjs';
 import { removeFolder, removeOldest, storedSentence, useLock } from './model_cache.mjs';
-import { folderName, keyOf, kPieceBytes, Pieces, readRecord, writeRecord } from './piece_store.mjs';
+import { folderName, keyOf, kPieceBytes, kStoredBytes, Pieces, readRecord, writeRecord } from './piece_store.mjs';
 
-const kAhead = 2;   // pieces downloaded beyond the one that is wanted: the answer's delay is hidden
-const kKept = 3;    // pieces in memory beside those under way: one in use, one ahead, one of a file read by turns
+const kAhead = 1;   // pieces downloaded beyond the one that is wanted: the answer's delay is hidden
+const kKept = 2;    // pieces in memory beside those under way: the latest, and one of a file read by turns
 // Errors that say no word against a model's files.
 const kNotOfFiles = new Set(['cancelled', 'io', 'quota', 'out-of-memory', 'device']);
 
@@ -21,6 +21,7 @@ export class CachedFiles {
   #canWrite = true;
   #release = () => {};
   /** Pieces that are being fetched or written. @type {Set<Promise<void>>} */ underWay = new Set();
+  /** @type {PieceReader[]} */ #readers = [];
   /** @type {{root: string, mainFile: string, names: string[]}} */ files = { root: '', mainFile: '', names: [] };
 
   /**
@@ -83,8 +84,9 @@ export class CachedFiles {
     const isWhole = (await pieces.cachedBytes()) === record.size;
     const unverify = isWhole && record.verified ? () => writeRecord(folder, { ...record, verified: undefined }) : null;
     const reader = new PieceReader(this, url, pieces, `doppler-piece-${this.folder.name}-${folder.name}`, unverify);
+    this.#readers.push(reader);
     return {
-      name: url, size: record.size, close() {}, read: (offset, count) => reader.read(offset, count),
+      name: url, size: record.size, close() {}, read: (offset, count, memory) => reader.read(offset, count, memory),
       verified: isWhole ? record.verified : undefined,
       noteVerified: (verified) => writeRecord(folder, { ...record, verified }),
     };
@@ -92,6 +94,7 @@ export class CachedFiles {
 
   /** The model was loaded: it can be loaded again without the network. */
   async finished() {
+    for (const reader of this.#readers) reader.release();
     if (!this.#canWrite) return;
     this.record = { ...this.record, complete: true, lastUsed: Date.now() };
     await writeRecord(this.folder, this.record);
@@ -174,13 +177,21 @@ function holdUseLock(key, signal) {
 }
 
 /**
- * Reads one file by pieces. Each byte is fetched once: a piece that is not kept stays in memory until it was used.
- * After that only the bytes that a caller wants are fetched.
+ * @typedef {object} Piece
+ * @property {Promise<Uint8Array>} bytes in memory of the reader's
+ * @property {boolean} isUnderWay
+ * @property {number} users that wait for its bytes, or copy them
+ */
+
+/**
+ * Reads one file by pieces, in few buffers that go round. Each byte is fetched once: a piece that is not kept stays in
+ * memory until it was used. After that only the bytes that a caller wants are fetched.
  */
 class PieceReader {
-  /** In order of their use, the latest last. @type {Map<number, {bytes: Promise<Uint8Array>, isUnderWay: boolean}>} */
-  #pieces = new Map();
+  /** In order of their use, the latest last. @type {Map<number, Piece>} */ #pieces = new Map();
   /** Pieces that are not kept. @type {Map<number, {bytes: Uint8Array, unused: number}>} */ #unkept = new Map();
+  /** Of kStoredBytes each. @type {ArrayBuffer[]} */ #free = [];
+  #memory = () => this.#free.pop() ?? new ArrayBuffer(kStoredBytes);
 
   /** @param {CachedFiles} owner @param {string} url @param {Pieces} pieces @param {string} lock
    * @param {(() => Promise<void>) | null} unverify of a file whose hash is known to be right */
@@ -192,61 +203,89 @@ class PieceReader {
     this.unverify = unverify;
   }
 
-  /** @param {number} offset @param {number} count */
-  async read(offset, count) {
+  /** @param {number} offset @param {number} count @param {ArrayBuffer} [memory] for the answer */
+  async read(offset, count, memory = new ArrayBuffer(count)) {
     if (offset + count > this.pieces.size) {
       throw new DopplerError('io', `${this.url} has ${this.pieces.size} bytes, not ${offset + count}.`);
     }
-    const first = Math.floor(offset / kPieceBytes);
-    const needsNoCopy = offset + count <= (first + 1) * kPieceBytes;
-    if (needsNoCopy) return this.#part(first, offset - first * kPieceBytes, count);
-    const out = new Uint8Array(count);
+    const out = new Uint8Array(memory, 0, count);
     for (let at = 0; at < count;) {
       const index = Math.floor((offset + at) / kPieceBytes);
       const from = offset + at - index * kPieceBytes;
       const part = Math.min(this.pieces.bytesOf(index) - from, count - at);
-      out.set(await this.#part(index, from, part), at);
+      await this.#copy(index, from, out.subarray(at, at + part));
       at += part;
     }
     return out;
   }
 
-  /** @param {number} index @param {number} from @param {number} count @returns {Promise<Uint8Array>} */
-  async #part(index, from, count) {
+  /** Gives the memory back; the next read makes it again. */
+  release() {
+    for (const [index, piece] of [...this.#pieces]) if (!isUsed(piece)) this.#pieces.delete(index);
+    this.#free = [];
+  }
+
+  /** @param {number} index @param {number} from @param {Uint8Array} to */
+  async #copy(index, from, to) {
+    if (this.#copyUnkept(index, from, to)) return;
+    if (!this.owner.canWrite && !this.#pieces.has(index)) return this.#copyUnstored(index, from, to);
+    const piece = this.#piece(index, kAhead);
+    piece.users++;
+    try {
+      const bytes = await piece.bytes;
+      if (!this.#copyUnkept(index, from, to)) to.set(bytes.subarray(from, from + to.length));
+    } finally {
+      piece.users--;
+    }
+  }
+
+  /** @param {number} index @param {number} from @param {Uint8Array} to */
+  #copyUnkept(index, from, to) {
     const unkept = this.#unkept.get(index);
-    if (unkept) {
-      unkept.unused -= count;
-      if (unkept.unused <= 0) this.#unkept.delete(index);
-      return unkept.bytes.subarray(from, from + count);
-    }
-    if (!this.owner.canWrite && !this.#pieces.has(index)) {
-      const stored = await this.pieces.read(index);
-      if (!stored) return fetchRange(this.url, index * kPieceBytes + from, count, this.owner.options);
-      return stored.subarray(from, from + count);
-    }
-    const bytes = await this.#piece(index, kAhead);
-    const late = this.#unkept.get(index);
-    if (late && (late.unused -= count) <= 0) this.#unkept.delete(index);
-    return bytes.subarray(from, from + count);
+    if (!unkept) return false;
+    to.set(unkept.bytes.subarray(from, from + to.length));
+    unkept.unused -= to.length;
+    if (unkept.unused <= 0) this.#unkept.delete(index);
+    return true;
+  }
+
+  /** Copies when the storage takes no more. @param {number} index @param {number} from @param {Uint8Array} to */
+  async #copyUnstored(index, from, to) {
+    const stored = await this.pieces.read(index, this.#memory);
+    if (!stored) return to.set(await fetchRange(this.url, index * kPieceBytes + from, to.length, this.owner.options));
+    to.set(stored.subarray(from, from + to.length));
+    this.#recycle(stored);
   }
 
   /**
    * @param {number} index @param {number} ahead pieces to download beyond it, if it must be
-   * @returns {Promise<Uint8Array>}
+   * @returns {Piece}
    */
   #piece(index, ahead) {
     const piece = this.#pieces.get(index) ?? this.#begin(index, ahead);
     this.#pieces.delete(index);
     this.#pieces.set(index, piece);
     // A piece under way stays in the list, or it would be fetched a second time.
-    const there = [...this.#pieces].filter(([, { isUnderWay }]) => !isUnderWay);
-    for (const [old] of there.slice(0, Math.max(0, there.length - kKept))) this.#pieces.delete(old);
-    return piece.bytes;
+    const there = [...this.#pieces].filter(([, other]) => other !== piece && !isUsed(other));
+    for (const [old] of there.slice(0, Math.max(0, there.length + 1 - kKept))) this.#forget(old);
+    return piece;
+  }
+
+  /** @param {number} index of a piece that nobody uses */
+  #forget(index) {
+    const piece = this.#pieces.get(index);
+    this.#pieces.delete(index);
+    if (!this.#unkept.has(index)) void piece?.bytes.then((bytes) => this.#recycle(bytes), () => {});
+  }
+
+  /** @param {Uint8Array} bytes that nobody uses */
+  #recycle({ buffer }) {
+    if (buffer.byteLength === kStoredBytes) this.#free.push(/** @type {ArrayBuffer} */ (buffer));
   }
 
   /** @param {number} index @param {number} ahead */
   #begin(index, ahead) {
-    const piece = { bytes: this.#load(index, ahead), isUnderWay: true };
+    const piece = { bytes: this.#load(index, ahead), isUnderWay: true, users: 0 };
     const { underWay } = this.owner;
     // The caller that awaits the piece hears of a failure.
     const ended = piece.bytes.then(() => {}, () => void this.#pieces.delete(index))
@@ -262,22 +301,28 @@ class PieceReader {
   async #load(index, ahead) {
     const { signal } = this.owner.options;
     throwIfAborted(signal);
-    const stored = await this.pieces.read(index);
+    const stored = await this.pieces.read(index, this.#memory);
     if (stored) return stored;
     for (let next = index + 1; next <= index + ahead && next * kPieceBytes < this.pieces.size; next++) {
       if (!this.#pieces.has(next)) void this.#piece(next, 0);
     }
     const download = async () => {
-      const byAnotherTab = await this.pieces.read(index);
+      const byAnotherTab = await this.pieces.read(index, this.#memory);
       if (byAnotherTab) return byAnotherTab;
       if (this.unverify) {
         await this.unverify();
         throw new DopplerError('integrity', `A piece of ${this.url} was damaged in the browser's storage. Load it again: it is then fetched and checked.`);
       }
-      const bytes = await fetchRange(this.url, index * kPieceBytes, this.pieces.bytesOf(index), this.owner.options);
-      if (!(await this.owner.keep(this.pieces, index, bytes))) this.#unkept.set(index, { bytes, unused: bytes.length });
+      const count = this.pieces.bytesOf(index);
+      const bytes = await fetchRange(this.url, index * kPieceBytes, count, this.owner.options, this.#memory());
+      if (!(await this.owner.keep(this.pieces, index, bytes))) this.#unkept.set(index, { bytes, unused: count });
       return bytes;
     };
     return navigator.locks.request(`${this.lock}-${index}`, { signal }, download);
   }
+}
+
+/** @param {Piece} piece */
+function isUsed({ isUnderWay, users }) {
+  return isUnderWay || users > 0;
 }

@@ -2,6 +2,10 @@
 // Read next: docs/howto/browser.md for use, README.md for how the files hang together.
 // Words: token, prefill, decode, lane are those of docs/design/glossary.md.
 
+import type { ChatMessage, ChatCreate, Complete, RerankAnswer, RerankRequest } from './requests.d.ts';
+
+export type * from './requests.d.ts';
+
 // ---------------------------------------------------------------------------------------------------------- loading
 
 /** Every failure rejects with such an error; its message says what was given and what is allowed. */
@@ -41,8 +45,12 @@ export interface LoadOptions {
   lane?: string;
   /** Format of the cache of keys and values: "f16" (default), "f32" or "q8_0". */
   kv?: 'f16' | 'f32' | 'q8_0';
-  /** The model's next-token layer guesses tokens, which the next step checks; default 'auto': if that is faster. */
-  draft?: 'auto' | 'on' | 'off';
+  /**
+   * The drafter, which guesses tokens that the next step checks if that is faster. The text does not change. "lookup"
+   * searches the text for its own last tokens, and "next" is the model's next-token layer. "auto" (default) is "next"
+   * if the model has it.
+   */
+  draft?: 'auto' | 'off' | 'lookup' | 'next';
   /** Tokens of a prefill chunk; default 512. */
   chunk?: number;
   /** Jinja text instead of the model's own chat template. */
@@ -60,6 +68,11 @@ export interface LoadOptions {
    * a worker it may also be the package's module itself. One load serves any number of forms.
    */
   grammars?: boolean | string | URL | object;
+  /**
+   * Messages may have pictures: the model's vision tower is loaded too. Default false, since a tower takes memory. Of a
+   * GGUF model the name of the tower's file beside it ("mmproj-model-f16.gguf").
+   */
+  images?: boolean | string;
   /** Bytes of a mixture's experts on the GPU. */
   expertBytes?: number;
   /** Operation -> kernel variant that must be used. */
@@ -77,7 +90,7 @@ export interface LoadOptions {
    * browsers on GPUs, until it passed once there.
    */
   selfTest?: boolean;
-  /** Where doppler_core.wasm is; default: beside doppler.mjs. */
+  /** Where doppler_core.wasm is, with doppler_core_later.wasm beside it; default: beside doppler.mjs. */
   wasmUrl?: string | URL;
   /** Where worker.mjs is; default: beside doppler.mjs. false: no worker, everything on this thread. */
   workerUrl?: string | URL | false;
@@ -142,6 +155,8 @@ export class Doppler extends EventTarget {
   complete: Complete;
   /** The vector of a text or of token ids, of a model that gives embeddings. Waits for its turn as requests do. */
   embed(input: string | readonly number[], options?: EmbedOptions): Promise<Embedding>;
+  /** Scores texts by how well they answer a query. The model must give scores (ModelInfo). Waits for its turn. */
+  rerank(request: RerankRequest): Promise<RerankAnswer>;
   tokenize(text: string, options?: { addSpecial?: boolean; parseSpecial?: boolean }): Promise<number[]>;
   detokenize(tokens: readonly number[]): Promise<string>;
   /** The conversation as the model's chat template writes it. */
@@ -187,8 +202,10 @@ export interface ModelInfo {
   sequences: number;
   /** True if requests may say what their answer must be. */
   grammars: boolean;
-  /** Numbers of an embedding; 0: the model writes text. */
+  /** Numbers of an embedding; 0: the model writes text, or gives scores. */
   embeddingDim: number;
+  /** True if the model gives scores (rerank). */
+  givesScores: boolean;
   vocabSize: number;
   ctxLen: number;
   trainedCtxLen: number;
@@ -196,6 +213,8 @@ export interface ModelInfo {
   cacheBytes: number;
   scratchBytes: number;
   loadSeconds: number;
+  /** Messages may have pictures. */
+  readsImages: boolean;
   hasTokenizer: boolean;
   hasChatTemplate: boolean;
   /** Names of the kernel variants in use. */
@@ -241,237 +260,6 @@ export interface SelfTestReport {
   replaced: Record<string, string>;
   /** The whole of it with browser and adapter, to copy into a report. */
   text: string;
-}
-
-// ------------------------------------------------------------------------------------------------------- generation
-
-export interface SamplingOptions {
-  max_tokens?: number;
-  /** OpenAI's newer name of max_tokens. */
-  max_completion_tokens?: number;
-  /** 0: greedy. Default 0.8. */
-  temperature?: number;
-  top_p?: number;
-  top_k?: number;
-  min_p?: number;
-  repeat_penalty?: number;
-  presence_penalty?: number;
-  frequency_penalty?: number;
-  /** Token id -> added to its logit. */
-  logit_bias?: Record<string, number>;
-  /** Default: another one each time. */
-  seed?: number;
-  /** Texts that end the generation and are not part of it. */
-  stop?: string | string[];
-  ignore_eos?: boolean;
-  when_full?: 'stop' | 'slide';
-  /**
-   * Decode steps of one submit, 1 to 16: small ones show text sooner and end sooner, large ones are faster. Default:
-   * what takes about a tenth of a second.
-   */
-  batch?: number;
-  min_tokens?: number;
-  top_n_sigma?: number;
-  typical_p?: number;
-  xtc_probability?: number;
-  xtc_threshold?: number;
-  dynatemp_range?: number;
-  dynatemp_exponent?: number;
-  mirostat_tau?: number;
-  mirostat_eta?: number;
-  dry_multiplier?: number;
-  dry_base?: number;
-  dry_allowed_length?: number;
-  dry_range?: number;
-  dry_breakers?: string[];
-}
-/**
- * The form of an answer, with LoadOptions.grammars. An answer that reaches max_tokens is cut off all the
- * same.
- */
-export interface GrammarFields {
-  response_format?: ResponseFormat;
-  /** A JSON schema, or its text. */
-  json_schema?: object | string;
-  guided_json?: object | string;
-  guided_regex?: string;
-  /** One of these texts. */
-  guided_choice?: readonly string[];
-  /** GBNF, of which the rule "root" is the answer. */
-  grammar?: string;
-  guided_grammar?: string;
-}
-/** JSON comes without blanks, except for one after "," and ":". */
-export type ResponseFormat = { type: 'text' } | { type: 'json_object' } | { type: 'json_schema'; json_schema: { name?: string; schema: object } };
-/** Members that are not here are refused by name, with kind "unsupported". */
-export interface RequestOptions extends SamplingOptions, GrammarFields {
-  /** Aborting rejects at once with kind "cancelled". */
-  signal?: AbortSignal;
-  /**
-   * Answers to the same prompt, 1 to 128, as choices of one response; not in sessions. Their seeds are seed, seed + 1
-   * and so on.
-   */
-  n?: number;
-  stream_options?: { include_usage?: boolean };
-  /** Taken, and without effect. */
-  user?: string;
-  metadata?: Record<string, string>;
-  /** Whose cache to go on from; default: the model's own, which keeps what the last request had. */
-  session?: Session;
-}
-export interface ChatMessage {
-  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | (string & {});
-  /** A list: its texts follow each other. */
-  content?: string | readonly { type: 'text'; text: string }[] | null;
-  /** The calls of an answer that called tools. */
-  tool_calls?: readonly ToolCall[];
-  /** For role "tool": the call whose result this is. */
-  tool_call_id?: string;
-  name?: string;
-}
-export interface ToolCall {
-  id: string;
-  type: 'function';
-  /** arguments: JSON text, as the model wrote it. */
-  function: { name: string; arguments: string };
-}
-export interface Tool {
-  type: 'function';
-  /** parameters: a JSON schema. */
-  function: { name: string; description?: string; parameters?: object; strict?: boolean | null };
-}
-/** Reasoning is told apart from the answer, and calls of tools from both, by the marks of the model's chat template. */
-export interface ChatRequest extends RequestOptions {
-  messages: readonly ChatMessage[];
-  /** The tools that the model may call. A template that knows no tools refuses them. */
-  tools?: readonly Tool[];
-  /** "required" and a name: the answer begins as a call; of formats that are known. */
-  tool_choice?: 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } };
-  /** Further variables of the chat template, such as enable_thinking. */
-  chat_template_kwargs?: Record<string, unknown>;
-  reasoning_effort?: string;
-  /** Taken, and without effect: a model makes as many calls as it does. */
-  parallel_tool_calls?: boolean;
-  stream?: boolean;
-  model?: string;
-  /** Of each token; of a stream in its last chunk. top_logprobs: of so many best tokens too, 0 to 20. */
-  logprobs?: boolean;
-  top_logprobs?: number;
-}
-export interface TokenLogprob {
-  token: string;
-  logprob: number;
-  bytes: number[];
-}
-export interface ChatLogprobs {
-  content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[];
-}
-export interface CompletionLogprobs {
-  tokens: string[];
-  token_logprobs: number[];
-  top_logprobs: Record<string, number>[];
-  text_offset: number[];
-}
-export interface CompletionRequest extends RequestOptions {
-  /** Text, or token ids. */
-  prompt: string | readonly number[];
-  stream?: boolean;
-  model?: string;
-  /** Of each token, and of so many best ones; of a stream in its last chunk. */
-  logprobs?: number;
-  /** Put the model's begin-of-text token before a text; default true. */
-  add_special?: boolean;
-}
-export interface ChatCreate {
-  (request: ChatRequest & { stream: true }): Promise<Streamed<ChatChunk>>;
-  (request: ChatRequest & { stream?: false }): Promise<ChatCompletion>;
-  (request: ChatRequest): Promise<ChatCompletion | Streamed<ChatChunk>>;
-}
-export interface Complete {
-  (request: CompletionRequest & { stream: true }): Promise<Streamed<CompletionChunk>>;
-  (request: CompletionRequest & { stream?: false }): Promise<Completion>;
-  (request: CompletionRequest): Promise<Completion | Streamed<CompletionChunk>>;
-}
-/**
- * Chunks as they come; the last one has finish_reason, usage and timings. Leaving the loop early ends the generation,
- * and so does cancel(), after which the last chunk still comes, with finish_reason "cancelled".
- */
-export interface Streamed<Chunk> extends AsyncIterable<Chunk> {
-  cancel(): void;
-}
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'cancelled';
-export interface Usage {
-  prompt_tokens: number;
-  completion_tokens: number;
-  total_tokens: number;
-  prompt_tokens_details: { cached_tokens: number };
-}
-export interface Timings {
-  /** From the call to the first token. */
-  ttft_seconds: number;
-  /** Prompt tokens that were not found in the cache. */
-  evaluated_tokens: number;
-  prefill_tokens_per_second: number;
-  decode_seconds: number;
-  decode_tokens_per_second: number;
-  /** Tokens that the model's next-token layer guessed, and then the right ones. */
-  drafted_tokens: number;
-  accepted_tokens: number;
-  /** The number of times that memory went to another request and its contents were evaluated again. */
-  preemptions: number;
-}
-/** Counters of the device since the model was loaded. */
-export interface Counters {
-  submits: number;
-  dispatches: number;
-  readback_bytes: number;
-  objects_created_after_load: number;
-}
-interface Answer {
-  /** Generated token ids, the end token included; those of a chunk came with it, and their text may come later. */
-  tokens: number[];
-  id: string;
-  /** Seconds since 1970. */
-  created: number;
-  model: string;
-}
-interface Figures {
-  usage: Usage;
-  timings: Timings;
-  counters: Counters;
-}
-export interface ChatCompletion extends Answer, Figures {
-  object: 'chat.completion';
-  choices: {
-    index: number;
-    message: { role: 'assistant'; content: string; reasoning_content?: string; tool_calls?: ToolCall[] };
-    logprobs?: ChatLogprobs;
-    finish_reason: FinishReason;
-  }[];
-}
-/** id, type and name come once, arguments piece by piece. */
-export interface ToolCallDelta {
-  index: number;
-  id?: string;
-  type?: 'function';
-  function: { name?: string; arguments: string };
-}
-export interface ChatChunk extends Answer, Partial<Figures> {
-  object: 'chat.completion.chunk';
-  choices: {
-    index: number;
-    logprobs?: ChatLogprobs;
-    delta: { role?: 'assistant'; content?: string; reasoning_content?: string; tool_calls?: ToolCallDelta[] };
-    finish_reason: FinishReason | null;
-  }[];
-}
-export interface Completion extends Answer, Figures {
-  object: 'text_completion';
-  choices: { index: number; text: string; logprobs?: CompletionLogprobs; finish_reason: FinishReason }[];
-}
-export interface CompletionChunk extends Answer, Partial<Figures> {
-  object: 'text_completion';
-  choices: { index: number; text: string; logprobs?: CompletionLogprobs; finish_reason: FinishReason | null }[];
 }
 
 /**

@@ -8,6 +8,7 @@ import { LastingCalls } from './lasting_calls.mjs';
 import { coreOptions } from './load_options.mjs';
 import { modelCache } from './model_cache.mjs';
 import { answersOf, Chunks, readRequest } from './requests.mjs';
+import { readRerank, rerankAnswer } from './rerank.mjs';
 import { newHead, Shape, usageChunk, whole } from './shapes.mjs';
 import { absolute, inspectSource } from './sources.mjs';
 
@@ -76,6 +77,14 @@ export class Doppler extends EventTarget {
   embed(input, options = {}) {
     const given = typeof input === 'string' ? { text: input } : { tokens: [...input] };
     return this.#call('embed', { ...given, options });
+  }
+  async rerank(request) {
+    const { signal } = request;
+    throwIfAborted(signal);
+    const asked = readRerank(request);
+    const ending = new AbortController();
+    const scored = await abortable(this.#call('rerank', asked, ending.signal), signal, () => ending.abort());
+    return rerankAnswer(request, asked.texts, scored, request.model ?? this.info.name);
   }
   tokenize(text, options = {}) {
     return this.#call('tokenize', { text, ...options });
@@ -211,7 +220,7 @@ class Session {
   }
 }
 
-// Apart, so that bundlers neither take it for an asset of its own nor warn of it.
+// Apart, so that bundlers neither take it for a separate asset nor warn.
 const kHere = import.meta.url;
 
 /** @param {string | URL} [address] @returns {Worker} */

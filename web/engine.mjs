@@ -7,6 +7,7 @@ import { Grammars } from './grammars.mjs';
 import { Instance } from './instance.mjs';
 import { heldTo } from './integrity.mjs';
 import { News } from './news.mjs';
+import { isSamePicture, withPictures } from './pictures.mjs';
 import { ProgressMeter } from './progress.mjs';
 import { passedBefore, rememberPassed, selfTest } from './self_test.mjs';
 import { openSource } from './sources.mjs';
@@ -19,7 +20,9 @@ const kNoAnswer = { text: '', tokens: [], stop: 'cancelled', timings: { prompt_t
   generated_tokens: 0, ttft_seconds: 0, prefill_tokens_per_second: 0, decode_seconds: 0, decode_tokens_per_second: 0 },
   counters: { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 } };
 const kNoVocabulary = { bytes: new Uint8Array(0), ends: [] }; // of a model whose tokenizer cannot be used
-const kOneLine = 0; // of all requests, where the model is for one sequence
+const kOneLine = 0; // of all requests to a model for one sequence, and of all for vectors or scores: a text at a time
+const kMostPictures = 64; // as src/web/web_pictures.h keeps
+const kFirstPictureToken = 2 ** 31; // src/model/held_image.h
 const kMostRecoveries = 3; // of one generation, without a token between them
 
 /**
@@ -31,7 +34,7 @@ const kMostRecoveries = 3; // of one generation, without a token between them
  * @typedef {object} Platform
  * @property {string} provider "browser" or "node"
  * @property {() => Promise<any>} gpu navigator.gpu, or its like
- * @property {(address?: string) => Promise<WebAssembly.Module>} compile
+ * @property {(address?: string) => Promise<import('./core_module.mjs').CoreModule>} compile
  * @property {(address: string | true, opens: number) => Promise<any>} loadGrammars the module of the package that
  * grammars.mjs uses, anew for each number
  * @property {import('./sources.mjs').SourceOptions['openPath']} [openPath]
@@ -46,6 +49,7 @@ export class Engine {
   /** @type {any} */ #loading = null; // how to load again: what #start() takes
   #life = new AbortController();
   #steps = new Steps();
+  /** @type {Uint8Array[]} */ #pictures = []; // in the order in which the core first saw them
   /** @type {Spelling | null} */ #spelling = null;
 
   /** @param {Platform} platform @param {(name: string, detail: any) => void} emit */
@@ -87,7 +91,8 @@ export class Engine {
   /**
    * Tells pieces: of a chat {tokens, events}, of others {tokens, text}.
    * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any, generated?: number[],
-   *   told?: number}} request generated: tokens of the answer that another worker made; told: of it, in units of news.mjs
+   *   told?: number}} request generated: tokens of the answer that another worker made; told: of it, in units of
+   *   news.mjs
    * @param {Caller} caller
    */
   generate(request, caller) {
@@ -111,11 +116,23 @@ export class Engine {
 
   /** @param {{tokens?: number[], text?: string, options: any}} request */
   embed(request) {
-    return this.#inTurn(async () => {
+    return this.#inLine(async () => {
       const { tokens: given } = await this.#begun({ ...request, parseSpecial: false }, true);
-      const { bytes, tokens } = await (await this.#ready()).ask('embed', { tokens: given, ...request.options });
+      const { bytes, tokens } = await this.#evaluated('embed', { tokens: given, ...request.options });
       return { embedding: new Float32Array(bytes.buffer), tokens };
-    });
+    }, kOneLine);
+  }
+
+  /** The score of each text for the query. @param {{query: string, texts: string[]}} request @param {Caller} caller */
+  rerank({ query, texts }, { signal }) {
+    return this.#inLine(async () => {
+      const scored = [];
+      for (const text of texts) {
+        throwIfAborted(signal);
+        scored.push(await this.#evaluated('rerank', { query, text }));
+      }
+      return scored;
+    }, kOneLine);
   }
   tokenize(request) {
     return this.#ask('tokenize', request).then((answer) => answer.tokens);
@@ -183,7 +200,11 @@ export class Engine {
   #inTurn(work, session) {
     const isMany = this.#loading?.core.sequences > 1;
     if (isMany && !session) return work();
-    const line = isMany ? /** @type {number} */ (session) : kOneLine;
+    return this.#inLine(work, isMany ? /** @type {number} */ (session) : kOneLine);
+  }
+
+  /** @template T @param {() => Promise<T>} work @param {number} line @returns {Promise<T>} */
+  #inLine(work, line) {
     const turn = (this.#lines.get(line) ?? Promise.resolve()).then(work);
     this.#lines.set(line, turn.then(() => {}, () => {}));
     return turn;
@@ -202,10 +223,21 @@ export class Engine {
    */
   async #begun({ tokens, text, chat, fields, parseSpecial, options }, isFirst) {
     const hasGrammars = Boolean(this.#loading?.grammars);
-    if (chat) return this.#ask('chat', { chat, hasGrammars });
+    if (chat) return this.#ask('chat', { chat: await withPictures(chat, (bytes) => this.#addPicture(bytes)), hasGrammars });
     const grammar = fields && (await this.#ask('grammar', { fields, hasGrammars }));
     const begun = tokens ? { tokens } : await this.#ask('tokenize', { text, parseSpecial, addSpecial: isFirst && options.addSpecial !== false });
     return { ...begun, grammar };
+  }
+
+  /** @param {Uint8Array} bytes */
+  async #addPicture(bytes) {
+    if (!this.#loading?.core.images) {
+      throw new DopplerError('unsupported', 'A message has a picture, and the model was loaded without the option images: load(..., {images: true}).');
+    }
+    const { picture } = await (await this.#ready()).picture(bytes);
+    const isNew = this.#pictures.every((other) => !isSamePicture(other, bytes));
+    if (isNew && this.#pictures.length <= kMostPictures) this.#pictures.push(bytes); // one too many: some are lost
+    return picture;
   }
 
   // ---- The device
@@ -280,6 +312,9 @@ export class Engine {
     this.#instance?.free(new DopplerError('device', 'The GPU device was lost.'));
     this.#instance = null;
     await this.#start();
+    // The same pictures in the same order have the same tokens again.
+    const instance = /** @type {Instance} */ (/** @type {unknown} */ (this.#instance));
+    for (const bytes of this.#pictures.slice(0, kMostPictures)) await instance.picture(bytes);
     this.emit('restored', undefined);
   }
 
@@ -318,8 +353,20 @@ export class Engine {
         return times.of(answer);
       } catch (error) {
         times.isResumed = true;
-        const isLost = asDopplerError(error).kind === 'device' && (await instance.host.isLostSoon());
-        if (!isLost || ++failures > kMostRecoveries || signal.aborted) throw error;
+        if (!(await isLost(instance, error)) || ++failures > kMostRecoveries || signal.aborted) throw error;
+        if (this.#pictures.length > kMostPictures && request.tokens.some((token) => token >= kFirstPictureToken)) throw error;
+      }
+    }
+  }
+
+  /** Asks again on another device if that is lost. @param {string} name @param {object} request */
+  async #evaluated(name, request) {
+    for (let failures = 0; ;) {
+      const instance = await this.#ready();
+      try {
+        return await instance.ask(name, request);
+      } catch (error) {
+        if (!(await isLost(instance, error)) || ++failures > kMostRecoveries) throw error;
       }
     }
   }
@@ -332,4 +379,9 @@ export class Engine {
     if (!grammar || grammar.kind === 'none') return undefined;
     return this.#grammars.begin(grammar, generated, () => instance.vocabulary());
   }
+}
+
+/** Whether a call failed because its device is lost. @param {Instance} instance @param {unknown} error */
+async function isLost(instance, error) {
+  return asDopplerError(error).kind === 'device' && (await instance.host.isLostSoon());
 }

@@ -7,7 +7,8 @@ import { HostError, Status } from './wasm_loader.mjs';
  * @typedef {object} OpenFile
  * @property {string} name for messages
  * @property {number} size in bytes
- * @property {(offset: number, count: number) => Promise<Uint8Array>} read exactly `count` bytes, or throws
+ * @property {(offset: number, count: number, memory?: ArrayBuffer) => Promise<Uint8Array>} read exactly `count` bytes,
+ * or throws; memory: may be used for the answer, and is then detached. The answer's memory is the caller's.
  * @property {(offset: number, into: Uint8Array) => Promise<void>} [readInto] as many as there is room for, without a
  * copy
  * @property {() => void} close
@@ -27,6 +28,7 @@ import { HostError, Status } from './wasm_loader.mjs';
 
 export class FileHost {
   /** @type {(OpenFile | null)[]} */ #open = [];
+  /** Memory of chunks that were used. @type {ArrayBuffer[]} */ #spare = [];
   /** Why a file could not be opened or read, with its kind, which the core does not know. @type {any} */
   failure = null;
 
@@ -72,8 +74,9 @@ export class FileHost {
   }
 
   /**
-   * The bytes in chunks, the next one being read while one is used. They end where the file's own pieces of that size
-   * do (cached_files.mjs), so that no chunk is put together from two pieces. All chunks but the last have whole words.
+   * The bytes in chunks, the next one being read while one is used. A chunk's memory is used again after that. Chunks
+   * end where the file's own pieces of that size do (cached_files.mjs), so that no chunk is put together from two
+   * pieces. All chunks but the last have whole words.
    * @param {number} number @param {number} offset @param {number} bytes @param {number} chunkBytes
    */
   async *chunks(number, offset, bytes, chunkBytes) {
@@ -81,7 +84,7 @@ export class FileHost {
     const end = offset + bytes;
     const countAt = (from) => Math.min(from % 4 === 0 ? chunkBytes - (from % chunkBytes) : chunkBytes, end - from);
     const read = (from) => {
-      const reading = file.read(from, countAt(from));
+      const reading = file.read(from, countAt(from), this.#spare.pop() ?? new ArrayBuffer(chunkBytes));
       reading.catch((error) => (this.failure = error)); // the one who awaits it hears of it, also if that is later
       return reading;
     };
@@ -91,7 +94,13 @@ export class FileHost {
       at += countAt(at);
       if (at < end) next = read(at);
       yield chunk;
+      if (chunk.buffer.byteLength === chunkBytes) this.#spare.push(/** @type {ArrayBuffer} */ (chunk.buffer));
     }
+  }
+
+  /** Nothing will be read in chunks for a while. */
+  releaseSpare() {
+    this.#spare = [];
   }
 
   /**

@@ -1,6 +1,7 @@
 // A model that the user gave to the page: a dropped or picked File, the Files of a folder, a handle of either. Bytes
 // are read on request, without a copy of the file.
 import { DopplerError } from './errors.mjs';
+import { wholeBody } from './whole_body.mjs';
 
 /** @param {any} source @returns {source is Blob | File[] | FileSystemFileHandle | FileSystemDirectoryHandle} */
 export function isLocal(source) {
@@ -62,10 +63,6 @@ function openBlob(blob, name) {
     name,
     size: blob.size,
     close() {},
-    async read(offset, count) {
-      const bytes = new Uint8Array(await blob.slice(offset, offset + count).arrayBuffer());
-      if (bytes.length === count) return bytes;
-      throw new DopplerError('io', `${name} gave ${bytes.length} bytes where ${count} were asked for: was it changed?`);
-    },
+    read: (offset, count, memory) => wholeBody(blob.slice(offset, offset + count), count, name, memory),
   };
 }

@@ -2,6 +2,7 @@
 // config.json or an RDRR manifest. The server must answer ranges. Read next: file_host.mjs (the interface),
 // cached_files.mjs (the same with the browser's storage in between).
 import { DopplerError, throwIfAborted } from './errors.mjs';
+import { wholeBody } from './whole_body.mjs';
 
 const kTries = 4;                // of a request that failed for a reason that may pass
 const kFirstPauseSeconds = 0.5;  // before the second try; each further one waits twice as long
@@ -33,7 +34,7 @@ export function httpFiles(address, options = {}) {
         size: found.size,
         isRemote: true,
         close() {},
-        read: (offset, count) => fetchRange(found.url, offset, count, options),
+        read: (offset, count, memory) => fetchRange(found.url, offset, count, options, memory),
       };
     },
   };
@@ -69,17 +70,19 @@ export async function probe(url, options) {
   return { url, size, version: answer.headers.get('ETag') ?? answer.headers.get('Last-Modified') ?? '' };
 }
 
-/** @param {string} url @param {number} offset @param {number} count @param {HttpOptions} options */
-export async function fetchRange(url, offset, count, options) {
+/**
+ * @param {string} url @param {number} offset @param {number} count @param {HttpOptions} options
+ * @param {ArrayBuffer} [memory] as of wholeBody()
+ */
+export async function fetchRange(url, offset, count, options, memory) {
   if (count === 0) return new Uint8Array();
   for (let attempt = 1; ; attempt++) {
     const answer = await request(url, `bytes=${offset}-${offset + count - 1}`, options);
     if (answer.status !== 206) throw new DopplerError('io', `${url} answered ${answer.status} to a range request.`);
     try {
-      const bytes = new Uint8Array(await answer.arrayBuffer());
+      const bytes = await wholeBody(answer, count, url, memory?.byteLength ? memory : undefined); // a try detaches it
       options.onNetwork?.(bytes.length);
-      if (bytes.length === count) return bytes;
-      throw new DopplerError('io', `${url} gave ${bytes.length} bytes where ${count} were asked for.`);
+      return bytes;
     } catch (error) { // the connection ended in mid-answer
       throwIfAborted(options.signal);
       if (attempt === kTries) throw error;

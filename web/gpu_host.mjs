@@ -129,7 +129,7 @@ export class GpuHost {
     const { core } = this;
     return {
       dp_gpu_open: (ticket) => core.answer(ticket, () => this.#open()),
-      dp_gpu_close: () => this.#close(),
+      dp_gpu_close: () => this.close(),
       dp_gpu_buffer: (ticket, id, bytes, use, name, nameBytes) => {
         const label = core.text(name, nameBytes);
         core.answer(ticket, () => this.#createBuffer(id, bytes, use, label));
@@ -205,7 +205,7 @@ export class GpuHost {
     return this.lost !== '';
   }
 
-  #close() {
+  close() {
     const device = this.#device;
     this.#device = this.#staging = null;
     // Not while a read writes to memory that goes with the device.

@@ -35,15 +35,15 @@ export class Instance {
     this.host = new GpuHost(this.#core, gpu, provider, this.files, device);
   }
 
-  /** @param {WebAssembly.Module} module */
+  /** @param {import('./core_module.mjs').CoreModule} module */
   async start(module) {
     const parts = [this.host.imports(), this.files.imports(), this.grammars.imports(this.#core), this.#imports()];
-    await start(module, this.#core, Object.assign({}, ...parts));
+    await start(module, this.#core, Object.assign({}, ...parts), (error) => this.#rejectAll(error));
   }
 
-  /** Why the device is lost; empty while it is there. */
+  /** Why the device is lost, or the core cannot go on; empty while it can. */
   get lost() {
-    return this.host.lost;
+    return this.#core.failure?.message ?? this.host.lost;
   }
   get wasmBytes() {
     return this.#core.exports.memory.buffer.byteLength;
@@ -52,7 +52,10 @@ export class Instance {
   /** @param {object} options @param {Listener['onProgress']} onProgress */
   load(options, onProgress) {
     const loaded = this.ask('load', { files: this.access.files, options }, { onProgress });
-    return loaded.finally(() => this.host.releaseStaging());
+    return loaded.finally(() => {
+      this.host.releaseStaging();
+      this.files.releaseSpare();
+    });
   }
 
   /**
@@ -77,10 +80,20 @@ export class Instance {
   restore(bytes) {
     return this.#call('restore', {}, this.#core.give(bytes));
   }
+  /** @param {Uint8Array} bytes a picture (pictures.mjs) @returns {Promise<{picture: number}>} */
+  picture(bytes) {
+    return this.#call('picture', {}, this.#core.give(bytes));
+  }
   /** Gives back the GPU's memory; calls under way reject. @param {import('./errors.mjs').DopplerError} reason */
   free(reason) {
-    this.#core.exports.doppler_free();
+    if (this.#core.failure) this.host.close();
+    else this.#core.exports.doppler_free();
     this.files.close();
+    this.#rejectAll(reason);
+  }
+
+  /** @param {import('./errors.mjs').DopplerError} reason */
+  #rejectAll(reason) {
     for (const call of this.#calls.values()) call.reject(reason);
     this.#calls.clear();
   }
@@ -89,7 +102,7 @@ export class Instance {
   #call(name, listener, words) {
     const number = ++this.#lastCall;
     const { signal } = listener;
-    const cancel = () => this.#core.exports.doppler_cancel(number);
+    const cancel = () => void (this.#core.failure ?? this.#core.exports.doppler_cancel(number));
     return new Promise((resolve, reject) => {
       this.#calls.set(number, { resolve, reject, ...listener });
       this.#core.exports[`doppler_${name}`](number, ...words);

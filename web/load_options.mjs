@@ -4,7 +4,7 @@ import { DopplerError } from './errors.mjs';
 // Our names of the core's options (src/web/web_options.h).
 const kCore = {
   ctx: 'ctxLen', lane: 'lane', kv: 'kv', draft: 'draft', chunk: 'chunk', chatTemplate: 'chatTemplate', expertBytes: 'expertBytes',
-  kernels: 'kernels', poolTokens: 'poolTokens', sequences: 'sequences',
+  images: 'images', kernels: 'kernels', poolTokens: 'poolTokens', sequences: 'sequences',
 };
 const kOthers = new Set([
   'progress', 'signal', 'device', 'grammars', 'cache', 'integrity', 'selfTest', 'wasmUrl', 'workerUrl', 'hubUrl', 'headers',
@@ -16,7 +16,8 @@ export function coreOptions(options) {
   /** @type {Record<string, any>} */ const others = {};
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    if (name in kCore) core[kCore[name]] = value;
+    if (name === 'images' && typeof value === 'string') Object.assign(core, { images: true, mmproj: value });
+    else if (name in kCore) core[kCore[name]] = value;
     else if (kOthers.has(name)) others[name] = value;
     else {
       throw new DopplerError('unsupported',

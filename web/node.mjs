@@ -1,11 +1,12 @@
 // Doppler in Node: the class of doppler.mjs with WebGPU from the npm package `webgpu` (Dawn), models also from disk,
 // and no worker.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { callsOnThisThread } from './calls.mjs';
+import { CoreModule, kLaterName } from './core_module.mjs';
 import { Doppler as BrowserDoppler, DopplerError } from './doppler.mjs';
 import { nodeFiles } from './files_node.mjs';
 import { wasmPath } from './wasm_node.mjs';
@@ -34,7 +35,10 @@ const node = {
     }
     return (keptGpu ??= package_.create(kDawnOptions));
   },
-  compile: async (address) => WebAssembly.compile(await readFile(address ? pathOf(address) : wasmPath())),
+  async compile(address) {
+    const path = address ? pathOf(address) : wasmPath();
+    return new CoreModule(await WebAssembly.compile(await readFile(path)), () => readFileSync(join(dirname(path), kLaterName)));
+  },
   async loadGrammars(address) {
     if (typeof address === 'object') return address;
     const require = createRequire(import.meta.url);

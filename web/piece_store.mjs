@@ -3,9 +3,12 @@
 // when it is closed. So the folder itself is the journal, and a closed tab leaves what it had finished.
 // Read next: cached_files.mjs (reading a model through it), model_cache.mjs (the list of models).
 import { asDopplerError } from './errors.mjs';
+import { wholeBody } from './whole_body.mjs';
 
 export const kPieceBytes = 8 << 20; // as one chunk of a stream (gpu_host.mjs)
 const kHashBytes = 32;
+/** The bytes of memory that holds any piece as it is stored. */
+export const kStoredBytes = kPieceBytes + kHashBytes;
 const kRoot = 'doppler';
 const kRecord = 'record.json'; // of a model and of each file: what it is
 
@@ -61,20 +64,21 @@ export class Pieces {
   /**
    * null: it is not there, or its bytes are not those that were written.
    * @param {number} index
+   * @param {() => ArrayBuffer} memory of kStoredBytes, taken where the piece is there
    * @returns {Promise<Uint8Array | null>}
    */
-  async read(index) {
+  async read(index, memory) {
+    const count = this.bytesOf(index);
     let bytes;
     try {
       const file = await (await this.folder.getFileHandle(String(index))).getFile();
-      bytes = new Uint8Array(await file.arrayBuffer());
+      if (file.size !== count + kHashBytes) return null;
+      bytes = await wholeBody(file, file.size, file.name, memory());
     } catch {
       return null;
     }
-    const content = bytes.subarray(0, this.bytesOf(index));
-    const stored = bytes.subarray(content.length);
-    const isWhole = stored.length === kHashBytes && hex(stored) === hex(await digest(content));
-    return isWhole ? content : null;
+    const content = bytes.subarray(0, count);
+    return hex(bytes.subarray(count)) === hex(await digest(content)) ? content : null;
   }
 
   /** @param {number} index @param {Uint8Array} bytes */

@@ -12,15 +12,17 @@ const kOptions = {
   dynatemp_range: 'dynatempRange', dynatemp_exponent: 'dynatempExponent', mirostat_tau: 'mirostatTau',
   mirostat_eta: 'mirostatEta', dry_multiplier: 'dryMultiplier', dry_base: 'dryBase',
   dry_allowed_length: 'dryAllowedLength', dry_range: 'dryRange', dry_breakers: 'dryBreakers',
+  draft: 'draft', draft_rows: 'draftRows',
 };
 // Fields of a chat, for the core to read (src/web/web_chat.h).
-const kChat = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'chat_template_kwargs', 'reasoning_effort']);
+const kChat = new Set(['messages', 'documents', 'tools', 'tool_choice', 'parallel_tool_calls', 'chat_template_kwargs',
+  'reasoning_effort', 'continue_final_message', 'add_generation_prompt']);
 // Fields of grammars, for the core to read (src/openai/grammar_fields.h).
 const kGrammar = new Set(['response_format', 'grammar', 'json_schema', 'guided_json', 'guided_regex', 'guided_grammar', 'guided_choice',
   'structured_outputs']);
 // Read elsewhere, or without effect on the answer.
 const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata',
-  'logprobs', 'top_logprobs', 'n']);
+  'logprobs', 'top_logprobs', 'n', 'prediction']);
 const kMostAnswers = 128; // n, as OpenAI allows
 
 /** Makes the request of Engine.generate(). @param {any} request @param {boolean} isChat @param {number} [session] */
@@ -43,7 +45,7 @@ export function readRequest(request, isChat, session) {
     options[known] = value;
   }
   options.seed ??= Math.floor(Math.random() * 2 ** 32);
-  Object.assign(options, logprobOptions(request, isChat));
+  Object.assign(options, logprobOptions(request, isChat), predictionOption(request));
   const { messages, prompt } = request;
   if (isChat) {
     if (!Array.isArray(messages)) throw new DopplerError('invalid-input', 'A chat request needs messages, a list.');
@@ -59,6 +61,17 @@ function logprobOptions({ logprobs, top_logprobs: top }, isChat) {
   if (!isChat) return typeof logprobs === 'number' ? { logprobs: true, topLogprobs: logprobs } : {};
   if (top && !logprobs) throw new DopplerError('invalid-input', 'A request has "top_logprobs" without "logprobs".');
   return logprobs ? { logprobs: true, topLogprobs: top ?? 0 } : {};
+}
+
+/** OpenAI's text that the answer may repeat. @param {any} request */
+function predictionOption({ prediction }) {
+  if (prediction === undefined || prediction === null) return {};
+  const { content } = prediction;
+  const parts = Array.isArray(content) ? content.map((part) => part?.text) : [content];
+  if (!parts.every((part) => typeof part === 'string')) {
+    throw new DopplerError('invalid-input', 'A request has a "prediction" whose content is neither text nor a list of texts.');
+  }
+  return { prediction: parts.join('') };
 }
 
 /** The number of answers that a request wants. @param {any} request @param {number} [session] @returns {number} */

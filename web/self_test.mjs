@@ -24,7 +24,7 @@ const kTiles = { f16: 'tile_f16', q8_0: 'tile_q8', q4_k: 'tile_q4', q5_k: 'tile_
 /** @typedef {import('./doppler.d.ts').SelfTestReport} Report */
 /**
  * The parts of an instance, without its files.
- * @typedef {{module: WebAssembly.Module, gpu: any, provider: string, device?: any}} Parts
+ * @typedef {{module: import('./core_module.mjs').CoreModule, gpu: any, provider: string, device?: any}} Parts
  */
 
 /**

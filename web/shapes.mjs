@@ -124,8 +124,12 @@ export function usageChunk({ isChat, head }, answers) {
 function usageOf(answers) {
   const [{ timings: t }] = answers;
   const made = answers.reduce((sum, { timings }) => sum + timings.generated_tokens, 0);
+  const sum = (/** @type {string} */ name) => answers.reduce((all, { timings }) => all + (timings[name] ?? 0), 0);
+  const drafted = sum('drafted_tokens'), accepted = sum('accepted_tokens');
+  const details = { accepted_prediction_tokens: accepted, rejected_prediction_tokens: drafted - accepted };
   return { prompt_tokens: t.prompt_tokens, completion_tokens: made, total_tokens: t.prompt_tokens + made,
-    prompt_tokens_details: { cached_tokens: t.prompt_tokens - t.evaluated_tokens } };
+    prompt_tokens_details: { cached_tokens: t.prompt_tokens - t.evaluated_tokens },
+    ...(drafted ? { completion_tokens_details: details } : {}) };
 }
 
 /** @param {any} answer */

@@ -19,6 +19,7 @@ const decoder = new TextDecoder();
 /** The instance's memory and exports, as the hosts use them. */
 export class Core {
   /** @type {any} */ exports = null;
+  /** Why it cannot go on: it is not entered again. @type {Error | null} */ failure = null;
 
   /** A view of the memory, valid until WebAssembly runs again. @param {number} at @param {number} count */
   bytes(at, count) {
@@ -57,6 +58,7 @@ export class Core {
 
   /** @param {number} ticket @param {number} status @param {Uint8Array | string} data */
   complete(ticket, status, data) {
+    if (this.failure) return;
     let given;
     try {
       given = this.give(data);
@@ -64,7 +66,11 @@ export class Core {
       status = Status.outOfMemory;
       given = this.give(/** @type {Error} */ (error).message);
     }
-    this.exports.doppler_complete(ticket, status, ...given);
+    try {
+      this.exports.doppler_complete(ticket, status, ...given);
+    } catch (error) {
+      if (error !== this.failure) throw error; // whose calls were told
+    }
   }
 }
 
@@ -113,12 +119,16 @@ function wasi(core) {
 }
 
 /**
- * @param {WebAssembly.Module} module
+ * @param {import('./core_module.mjs').CoreModule} module
  * @param {Core} core filled in here
  * @param {Record<string, Function>} imports the functions dp_*
+ * @param {(error: import('./errors.mjs').DopplerError) => void} failed the core cannot go on
  */
-export async function start(module, core, imports) {
-  const instance = await WebAssembly.instantiate(module, { doppler: imports, wasi_snapshot_preview1: wasi(core) });
+export async function start(module, core, imports, failed) {
+  const instance = await module.start({ doppler: imports, wasi_snapshot_preview1: wasi(core) }, (error) => {
+    core.failure = error;
+    failed(error);
+  });
   core.exports = instance.exports;
   core.exports._initialize();
 }

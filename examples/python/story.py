@@ -20,7 +20,8 @@ class LoadOptions(ctypes.Structure):
                 ("cache_host_bytes", c_uint64), ("ring", c_uint32), ("tuned", c_bool), ("verify", c_bool), ("all_samplers", c_bool),
                 ("logprobs", c_bool), ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p), ("grammars", c_uint64),
                 ("expert_bytes", c_uint64), ("layer_table_on_host", c_uint64),
-                ("draft", c_char_p)]
+                ("draft", c_char_p), ("draft_model", c_char_p), ("adapters", c_void_p), ("adapter_count", c_size_t),
+                ("adapter_slots", c_uint32), ("adapter_rank", c_uint32), ("mmproj", c_char_p)]
 
 
 class GenerateOptions(ctypes.Structure):
@@ -35,7 +36,8 @@ class GenerateOptions(ctypes.Structure):
                 ("mirostat_tau", c_float), ("mirostat_eta", c_float), ("dry_multiplier", c_float),
                 ("dry_base", c_float), ("dry_allowed_length", c_uint32), ("dry_range", c_uint32),
                 ("dry_breakers", POINTER(c_char_p)), ("dry_breaker_count", c_size_t),
-                ("grammar_kind", c_int), ("grammar", c_char_p)]
+                ("grammar_kind", c_int), ("grammar", c_char_p), ("draft", c_char_p), ("prediction", c_char_p),
+                ("draft_rows", c_uint64), ("adapters", c_void_p), ("adapter_count", c_uint64)]
 
 
 class Request(ctypes.Structure):

@@ -31,18 +31,31 @@ namespace doppler {
 // ErrorKind::kCancelled, at once among weights, among kernels when all are compiled.
 using ProgressCallback = std::function<bool(std::string_view stage, uint64_t done, uint64_t total)>;
 
+// A low-rank adapter (LoRA): a PEFT folder or a GGUF file.
+struct AdapterFile {
+  std::string path;
+  float scale = 1;  // times its own scale
+  // If empty, all answers have the adapter. Otherwise an answer asks for it by this name (GenerateOptions::adapters).
+  std::string name = {};
+};
+
 struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
-  std::string device;         // "", an index of `doppler devices` or part of a name
+  std::string device;         // "", an index of `doppler devices`, part of a name, or several: "0,1", "all"
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  // The model's next-token layer guesses tokens: "auto" (if that is faster), "on", "off".
+  // The drafter, which guesses tokens that the next step checks if that is faster. The text does not change. "lookup"
+  // searches the text for its own last tokens, "next" is the model's next-token layer, and "model" is the draft model.
+  // "off" guesses no tokens. "auto" is "model" or "next" if it is there, and "lookup" otherwise. A generation may
+  // choose another drafter.
   std::string draft = "auto";
-  std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
-  uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
-  uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
-  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for a single one;
-  // sessions and requests then take turns, and a switch evaluates the differing part again. More: each has its own
-  // sequence.
+  std::string draft_model;      // path of a small model of the same vocabulary, for draft "model"
+  float draft_acceptance = -1;  // for measurements, 0 to 1: this share of guesses counts as right
+  std::string kv = "f16";       // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
+  uint32_t ctx_len = 0;         // tokens; 0: what the model was trained for, at most 4096
+  uint32_t chunk = 0;           // tokens of a prefill chunk; 0: 512
+  // Sequences that may be decoded together, 1 to 64. With 1 the model has kernels for one sequence, which are the
+  // fastest for it. Sessions and requests then take turns, and each switch evaluates again what differs. With more,
+  // each has its own sequence.
   uint32_t sequences = 1;
   // Tokens of all sequences' caches together; 0: ctx_len for each, or as many as fit the device.
   uint32_t pool_tokens = 0;
@@ -53,7 +66,17 @@ struct LoadOptions {
   // Embeddings of each layer (Gemma 3n and 4) stay in the file, and the rows of a step's tokens come with it. Natively.
   // false: they do so only if the device has no memory for them.
   bool layer_table_on_host = false;
+  // Pictures in prompts: the model's vision tower is loaded too, if it has one that this build knows.
+  bool images = true;
+  std::string
+      mmproj;  // GGUF: path of the tower's file; "": the one beside the model, if there is a single one
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
+  // All answers have the adapters without a name, added up. If an adapter has a name, or if adapter_slots is set, the
+  // model has room for adapters that come later (Model::load_adapter).
+  std::vector<AdapterFile> adapters;
+  uint32_t adapter_slots =
+      0;  // adapters in GPU memory at a time; 0: as many as `adapters` needs, 8 with named ones
+  uint32_t adapter_rank = 0;  // the most of one answer's adapters together; 0: as `adapters` need, or 16
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
@@ -111,10 +134,27 @@ struct Grammar {
   GrammarKind kind = GrammarKind::kNone;
   std::string text;
   std::string source;  // what errors name it by, such as a flag; may be empty
+  bool json_blanks =
+      false;  // of a schema: up to 20 blanks may stand between the tokens of JSON, unless its x-guidance says
+};
+
+// An adapter of the model, by the name that it was loaded with.
+struct AdapterUse {
+  std::string name;
+  float scale = 1;  // times its own scale
+};
+// An adapter as Model::adapters() lists it.
+struct AdapterInfo {
+  std::string name, path;
+  uint32_t rank = 0;
+  float scale = 1;  // of AdapterFile
 };
 
 struct GenerateOptions {
   SamplingOptions sampling;
+  // Adapters of this answer, which are added up. An empty list means no adapter. Without a list the answer has the
+  // adapters without a name.
+  std::optional<std::vector<AdapterUse>> adapters = {};
   uint32_t max_tokens = 0;        // 0: until the model stops or the context is full
   std::vector<std::string> stop;  // these end the generation and are not part of the text
   bool ignore_eos = false;
@@ -122,7 +162,10 @@ struct GenerateOptions {
   Grammar grammar;            // not with min_tokens
   bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
-  // For models with one sequence; several are batched by their scheduler.
+  std::string draft;          // LoadOptions::draft of this generation; "": as the model was loaded
+  uint32_t draft_rows = 0;    // tokens that a step checks, 2 to 8, even if that is slower; 0: as many as pay
+  std::string prediction;     // a text that the answer may repeat, for the draft "lookup"
+  // The next two are for models with one sequence. The scheduler of several makes its own batches.
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
   // The device stops at an end token by itself; false: only the host looks for it.
@@ -130,8 +173,8 @@ struct GenerateOptions {
   bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 
-// The refusals of a generation that do not depend on its model, to ask before one is loaded. Errors: a number out of
-// its range, more tokens before an end token than the answer may have, min_tokens beside a grammar.
+// Finds errors that a generation would have with every model, before a model is loaded. Errors: a number out of its
+// range, more tokens before an end token than the answer may have, min_tokens beside a grammar.
 Result<void> check_options(const GenerateOptions& options);
 
 enum class StopReason : uint8_t { kEndOfText, kStopString, kTokenLimit, kContextFull, kCancelled };
@@ -142,17 +185,27 @@ struct Timings {
   uint32_t evaluated_tokens = 0;  // prompt tokens that were not found in the cache
   uint32_t cached_tokens = 0;     // prompt tokens that were found there
   uint32_t generated_tokens = 0;
-  // generated tokens that were appended without a step of their own: a grammar left no other
-  uint32_t forced_tokens = 0;
-  // Tokens that the model's next-token layer guessed, and how many guesses were right.
-  uint32_t drafted_tokens = 0, accepted_tokens = 0;
-  // The number of times that its place or memory was given to another, and its tokens were evaluated again.
-  uint32_t preemptions = 0;
+  uint32_t forced_tokens = 0;  // generated tokens that took no step: a grammar left no other choice
+  uint32_t drafted_tokens = 0, accepted_tokens = 0;  // guesses (LoadOptions::draft), and how many were right
+  std::string_view drafter;                          // the drafter: "lookup", "next", "model"; "": none
+  uint32_t preemptions =
+      0;  // how often another request took its place or memory, so that it was evaluated again
   double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
   double ttft_seconds = 0;    // from the call to the first token
-  double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals
+  uint32_t first_tokens = 0;  // of the generated ones: those that came together with the first
+  double decode_seconds = 0;  // from the first tokens to the last
   double prefill_rate() const { return ttft_seconds > 0 ? evaluated_tokens / ttft_seconds : 0; }
-  double decode_rate() const { return decode_seconds > 0 ? (generated_tokens - 1) / decode_seconds : 0; }
+  // The rate of the tokens after the first ones. If all came together, it is over all the time.
+  double decode_rate() const {
+    if (decode_seconds > 0) return (generated_tokens - first_tokens) / decode_seconds;
+    const double all = ttft_seconds - queued_seconds;
+    return first_tokens > 1 && all > 0 ? first_tokens / all : 0;
+  }
+  // generated_tokens - 1 intervals at that rate.
+  double interval_seconds() const {
+    const double rate = decode_rate();
+    return rate > 0 ? (generated_tokens - 1) / rate : 0;
+  }
 };
 
 // Natural logarithms of the probabilities that the model gave, at temperature 1 and before all samplers.
@@ -169,9 +222,28 @@ struct Generation {
   Timings timings;
 };
 
+// A picture in memory: 8-bit RGB, row by row.
+struct Image {
+  uint32_t width = 0, height = 0;
+  std::vector<uint8_t> rgb;
+
+  // From a file: PNG, JPEG, WebP (still), GIF (its first frame) or BMP. It is upright, and its
+  // transparent parts lie on white.
+  // Errors: another format; more than 64 MiB or 67 million pixels.
+  static Result<std::shared_ptr<const Image>> decode(std::span<const uint8_t> file);
+  static Result<std::shared_ptr<const Image>> load(const std::string& path);
+};
+
+// A picture, or a text if the picture is null.
+struct ContentPart {
+  std::string text;
+  std::shared_ptr<const Image> image;
+};
+
 struct Message {
   std::string role;  // "system", "developer", "user", "assistant", "tool"; any other is refused
   std::string content;
+  std::vector<ContentPart> parts = {};  // in place of `content`, of a message with pictures
 };
 
 // The load of a model. Its weights stream while its kernels compile, so that the times overlap.
@@ -199,6 +271,7 @@ struct ModelInfo {
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
   LoadReport load;
   bool has_tokenizer = false, has_chat_template = false;
+  bool reads_images = false;  // prompts may have pictures
 };
 
 // The paging of experts that come to the GPU when they are chosen, since the model was loaded. A use is of one expert
@@ -298,8 +371,16 @@ class Model {
   // Error: a model that writes text.
   Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
-  // The score of a text for a query, 0 to 1, by a model that scores pairs. Error: another model.
-  Result<float> rerank(std::string_view query, std::string_view text);
+  // Scores how well a text answers a query, 0 to 1. `tokens`, unless null, gets the number of evaluated tokens. Error:
+  // the model does not score pairs.
+  Result<float> rerank(std::string_view query, std::string_view text, uint32_t* tokens = nullptr);
+  // Answers may ask for this adapter by `name` from now on. It replaces an adapter of the same name. Any thread may
+  // call this. Errors: the file is no adapter, or none of this model; the model was loaded without room for it
+  // (LoadOptions::adapter_slots).
+  Result<void> load_adapter(const std::string& name, const std::string& path);
+  // Answers under way keep the adapter. Error: no adapter has this name.
+  Result<void> unload_adapter(const std::string& name);
+  std::vector<AdapterInfo> adapters() const;  // in the order of their names
   // All calls give the same scheduler, whose turns a thread runs from now on. Error: the model writes no text.
   Result<Scheduler> scheduler();
 

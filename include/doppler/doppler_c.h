@@ -72,15 +72,28 @@ DOPPLER_API void doppler_error_free(doppler_error* error);
 /* stage: "weights" (done and total in bytes) or "kernels" (pipelines). Return false to stop loading. */
 typedef bool (*doppler_on_progress)(void* data, const char* stage, uint64_t done, uint64_t total);
 
+/* A low-rank adapter (LoRA): a PEFT folder or a GGUF file. */
+typedef struct doppler_adapter {
+  const char* path;
+  const char* name; /* NULL or "": all answers have it; else those that ask for it by this name */
+  float scale;      /* besides its own: 1 is as it was trained */
+} doppler_adapter;
+
+/* An adapter of the model, by the name that it was loaded with. */
+typedef struct doppler_adapter_use {
+  const char* name;
+  float scale; /* besides its own */
+} doppler_adapter_use;
+
 /* The members of doppler::LoadOptions; texts that are NULL leave the default. */
 typedef struct doppler_load_options {
   size_t size;
-  const char* webgpu;         /* provider: "", "dawn", "wgpu" or the path of a library */
-  const char* device;         /* "", an index of `doppler devices` or part of a name */
-  const char* lane;           /* "fast" (the default), "exact" or another of doppler::LoadOptions::lane */
-  const char* kv;             /* cache: "f16" (the default), "f32" or "q8_0" */
-  const char* cache_dir;      /* compiled kernels, which shards were verified; "": none */
-  const char* chat_template;  /* Jinja text that replaces the model's own */
+  const char* webgpu;        /* provider: "", "dawn", "wgpu" or the path of a library */
+  const char* device;        /* "", an index of `doppler devices`, part of a name, or several: "0,1", "all" */
+  const char* lane;          /* "fast" (the default), "exact" or another of doppler::LoadOptions::lane */
+  const char* kv;            /* cache: "f16" (the default), "f32" or "q8_0" */
+  const char* cache_dir;     /* compiled kernels, which shards were verified; "": none */
+  const char* chat_template; /* Jinja text that replaces the model's own */
   const char* const* kernels; /* "OPERATION=VARIANT": variants that must be used */
   size_t kernel_count;
   const char* const* rules; /* "NAME=off": rules of lowering that are not used */
@@ -101,7 +114,15 @@ typedef struct doppler_load_options {
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
-  const char* draft; /* the model's next-token layer guesses tokens: "auto" (the default), "on" or "off" */
+  const char*
+      draft; /* who guesses tokens: "auto" (the default), "off", "lookup" (the text), "next" (a layer),
+                        "model" (draft_model) */
+  const char* draft_model; /* the path of a small model of the same vocabulary, which guesses; NULL: none */
+  const doppler_adapter* adapters; /* several without a name are added up */
+  size_t adapter_count;
+  uint32_t adapter_slots; /* in GPU memory at a time; 0: as many as `adapters` needs, 8 with named ones */
+  uint32_t adapter_rank;  /* the most of those that are used together; 0: of `adapters`, or 16 */
+  const char* mmproj;     /* GGUF: the path of the vision tower's file; NULL: the one beside the model */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */
@@ -111,6 +132,12 @@ DOPPLER_API void doppler_load_options_init(doppler_load_options* options, size_t
 DOPPLER_CAN_FAIL doppler_error* doppler_model_load(const char* path, const doppler_load_options* options,
                                                    doppler_model** model);
 DOPPLER_API void doppler_model_free(doppler_model* model);
+
+/* Answers may ask for this adapter by `name` from now on. It replaces an adapter of the same name. The model must have
+ * room for it (adapter_slots). Answers under way keep an adapter that doppler_model_unload_adapter removes. */
+DOPPLER_CAN_FAIL doppler_error* doppler_model_load_adapter(doppler_model* model, const char* name,
+                                                           const char* path);
+DOPPLER_CAN_FAIL doppler_error* doppler_model_unload_adapter(doppler_model* model, const char* name);
 
 typedef struct doppler_model_info {
   size_t size;
@@ -203,6 +230,13 @@ typedef struct doppler_generate_options {
   size_t dry_breaker_count;
   doppler_grammar_kind grammar_kind; /* what the answer must be; default none */
   const char* grammar;               /* its text */
+  const char* draft;                 /* as of doppler_load_options; NULL: as the model was loaded */
+  const char* prediction;            /* a text that the answer may repeat, for the draft "lookup" */
+  uint64_t
+      draft_rows; /* tokens that a step checks, 2 to 8, whether or not that is faster; 0: as many as pay */
+  const doppler_adapter_use*
+      adapters;           /* of this answer, added up; NULL: those that the model was loaded with */
+  uint64_t adapter_count; /* 0 with adapters that are not NULL: none */
 } doppler_generate_options;
 
 /* size: sizeof(doppler_generate_options). */
@@ -226,11 +260,11 @@ typedef struct doppler_timings {
   uint32_t generated_tokens;
   double queued_seconds;  /* of a scheduler's stream: from the call to a place among those that run */
   double ttft_seconds;    /* from the call to the first token */
-  double decode_seconds;  /* from the first token to the last: generated_tokens - 1 intervals */
-  uint64_t forced_tokens; /* generated without a step each: a grammar left no other */
-  uint64_t drafted_tokens, accepted_tokens; /* the next-token layer's guesses, and the right ones */
-  /* the number of times that its place or memory was given to another, and its tokens were evaluated again */
-  uint64_t preemptions;
+  double decode_seconds;  /* of generated_tokens - 1 intervals */
+  uint64_t forced_tokens; /* of those generated, appended without a step each: a grammar left no other */
+  uint64_t drafted_tokens, accepted_tokens; /* guessed (doppler_load_options.draft); of these, right */
+  uint64_t
+      preemptions; /* how often its place or memory was given to another, and what it had was evaluated again */
 } doppler_timings;
 
 /* Text and tokens live as long as the generation; length and count may be NULL. The generation NULL has the text "" and
@@ -325,11 +359,12 @@ DOPPLER_CAN_FAIL doppler_error* doppler_scheduler_fork(doppler_scheduler* schedu
 
 typedef struct doppler_scheduler_load {
   size_t size;
-  uint32_t running, waiting;    /* streams */
-  uint32_t free_blocks, blocks; /* of the cache */
-  uint32_t block_len;           /* tokens of a block */
-  uint64_t host_cache_bytes;    /* of prefixes that left the GPU's memory */
-  uint64_t objects_created;     /* on the GPU since the model was loaded: stays 0 */
+  uint32_t running, waiting;      /* streams */
+  uint32_t free_blocks, blocks;   /* of the cache */
+  uint32_t block_len;             /* tokens of a block */
+  uint64_t host_cache_bytes;      /* of prefixes that left the GPU's memory */
+  uint64_t objects_created;       /* on the GPU since the model was loaded: stays 0 */
+  uint32_t devices, lost_devices; /* that the model was loaded on; that failed since */
 } doppler_scheduler_load;
 
 DOPPLER_CAN_FAIL doppler_error* doppler_scheduler_get_load(const doppler_scheduler* scheduler,

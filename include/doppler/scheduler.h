@@ -25,6 +25,8 @@ namespace doppler {
 struct Request {
   // Text, token ids, or a conversation for the model's chat template.
   std::variant<std::string, std::vector<int32_t>, std::vector<Message>> prompt;
+  // The pictures of a prompt of token ids, in order; the ids have their tokens in full. A message has its own.
+  std::vector<std::shared_ptr<const Image>> images = {};
   GenerateOptions options = {};
   uint64_t client = 0;          // who asks: clients of one priority get equal shares
   int32_t priority = 0;         // 0 to 7; higher ones begin earlier, in the slot of a lower one if need be
@@ -40,7 +42,9 @@ struct Request {
 // The result of try_next().
 struct StreamPiece {
   std::string text;
-  bool ended = false;  // no text follows this text
+  bool accepted = false;  // the request waits or runs; an impossible request would have failed before
+  bool ended = false;     // no text comes after this one
+  bool has_more = false;  // more text is there: this piece reached GenerateOptions::batch tokens
 };
 
 class Stream {
@@ -70,13 +74,22 @@ class Stream {
   std::unique_ptr<Impl> impl_;
 };
 
-// The present load of a scheduler.
+// One of the devices that the model was loaded on.
+struct DeviceLoad {
+  std::string name;
+  uint32_t running = 0, waiting = 0;     // streams that it was given
+  uint32_t free_blocks = 0, blocks = 0;  // of its cache
+  bool is_lost = false;                  // it failed: its streams went to the other devices
+};
+
+// The present load of a scheduler, over all its devices.
 struct SchedulerLoad {
   uint32_t running = 0, waiting = 0;     // streams
   uint32_t free_blocks = 0, blocks = 0;  // of the cache
   uint32_t block_len = 0;                // tokens of a block
   uint64_t host_cache_bytes = 0;         // of prefixes that left the GPU's memory
   uint64_t objects_created = 0;          // on the GPU since the model was loaded: stays 0
+  std::vector<DeviceLoad> devices = {};
 };
 
 class Scheduler {

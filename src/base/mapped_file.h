@@ -1,4 +1,4 @@
-// A read-only file in memory through mmap, so that a 70B model costs no host memory beyond what is touched.
+// A read-only file in memory as the system maps it, so that a 70B model costs no host memory beyond what is touched.
 // Not part of the WebAssembly build (a browser streams instead).
 #pragma once
 
@@ -21,6 +21,7 @@ class MappedFile {
   // page_bytes(), and the last at most that.
   static Result<MappedFile> open_joined(std::span<const std::string> paths, uint64_t each);
   static uint64_t page_bytes();
+  static bool can_join();  // false: this system cannot map files beside each other
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();

@@ -2,17 +2,18 @@
 #include "base/mapped_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "base/process.h"
 
 namespace doppler {
 namespace {
 
 // Such a read ended the process: SIGBUS.
 TEST(MappedFile, AFileCutWhileItIsReadIsASentence) {
-  const std::string path = testing::TempDir() + "/cut." + std::to_string(::getpid());
+  const std::string path = testing::TempDir() + "/cut." + std::to_string(process_id());
   const uint64_t page = MappedFile::page_bytes();
   for (const uint64_t kept : {page, 4 * page - 1}) {  // the second raises no signal
     std::ofstream(path, std::ios::binary) << std::string(4 * page, 'x');

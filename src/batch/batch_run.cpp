@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "openai/batch_line.h"
 #include "openai/completion_body.h"
+#include "openai/generate_fields.h"
 
 namespace doppler::batch {
 namespace {
@@ -114,7 +115,7 @@ Result<std::vector<Generation>> BatchRun::generate(const openai::BatchLine& line
   return read(streams);
 }
 
-// One stream a choice. The others fork from the first before its first token is read, so that all begin right after the
+// Makes a stream for each choice. The others fork from the first before its text is read, so that all begin after the
 // prompt.
 Result<std::vector<Stream>> BatchRun::submit(const openai::CompletionRequest& completion, ChatStart& chat) {
   std::vector<Stream> streams;
@@ -123,9 +124,11 @@ Result<std::vector<Stream>> BatchRun::submit(const openai::CompletionRequest& co
   request.client = settings_.client;
   if (completion.endpoint == openai::Endpoint::kChatCompletions) {
     request.prompt = std::move(chat.tokens);
+    request.images = std::move(chat.images);
     request.options.grammar = chat.prompt.grammar;
     request.show_special = chat.prompt.shows_special;
   }
+  DP_CHECK(openai::settle_min_tokens(completion.says_min_tokens, &request.options));
   const GenerateOptions first_options = request.options;
   DP_TRY(Stream first, scheduler_.submit(std::move(request)));
   streams.push_back(std::move(first));

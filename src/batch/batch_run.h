@@ -34,6 +34,7 @@ struct BatchTotals {
 struct ChatStart {
   openai::ChatPrompt prompt;
   std::vector<int32_t> tokens;
+  std::vector<std::shared_ptr<const Image>> images;  // whose tokens these have
 };
 using StartChat = std::function<Result<ChatStart>(const openai::ChatFields&, const Grammar&)>;
 

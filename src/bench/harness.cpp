@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <utility>
 
 #include "base/log.h"
 #include "base/trace.h"
@@ -11,7 +12,10 @@
 #include "bench/streams.h"
 #include "engine/model_options.h"
 #include "engine/paging_report.h"
+#include "engine/scheduler/draft_policy.h"
 #include "engine/tuning.h"
+#include "gpu/objects_made.h"
+#include "kernels/step/draft_text.h"
 
 namespace doppler::bench {
 namespace {
@@ -26,23 +30,50 @@ constexpr uint32_t kSlot = 0;
 
 struct Sample {
   double rate = 0, ttft = 0;
-  gpu::Counters before;  // when the clock started
+  double step_seconds = 0;  // of the steps that generate
+  gpu::Counters before;     // when the clock started
 };
 
 class Runner {
  public:
-  Runner(Model& model, Cadence cadence)
-      : impl_(model.impl()), steps_(*impl_.loaded->runner->runner()), cadence_(cadence) {
+  Runner(Model& model, const Settings& settings)
+      : impl_(model.impl()), steps_(*impl_.loaded->runner->runner()), cadence_(settings.cadence) {
+    const model::PlanRunner& runner = *impl_.loaded->runner;
     if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
+    settings_.greedy = true;
+    settings_.ignore_stop = true;
+    settings_.drafter = model::drafter_of(runner.options().drafting, {.next_layer = runner.has_drafts()});
+  }
+  // Makes the plans of steps that draft, before the first once().
+  Result<void> prepare() {
+    while (steps_.may_prepare_drafts(settings_))
+      DP_CHECK(gpu::run_to_completion(*impl_.device, steps_.prepare_drafts(settings_)));
+    return {};
+  }
+  std::span<const uint32_t> draft_rows() const { return steps_.draft_rows(settings_); }
+  // Sets the rows of each step from now on. 0: as many as pay.
+  void set_rows(uint32_t rows) { rows_ = rows; }
+
+  // Writes the answer of the test once, without drafts. Later answers to the same prompt have it as their prediction,
+  // with one token of each `edits` changed.
+  Result<void> learn_answer(const Test& test, uint32_t edits) {
+    set_rows(1);
+    keeps_answer_ = true;
+    DP_TRY([[maybe_unused]] const Sample sample, once(test, 0));
+    keeps_answer_ = false;
+    set_rows(0);
+    for (size_t i = edits - 1; i < answer_.size(); i += edits)
+      answer_[i] = (answer_[i] + 1) % impl_.info.vocab_size;
+    settings_.prediction = std::exchange(answer_, {});
+    return {};
   }
 
   // The tokens before the test are the same in each repetition: the next one goes on from them, as far as the cache
   // can.
   Result<Sample> once(const Test& test, uint32_t salt) {
-    model::GenerationSettings settings;
-    settings.greedy = true;
-    settings.ignore_stop = true;
+    model::GenerationSettings settings = settings_;
     settings.max_tokens = steps_.ctx_len();  // the loop below ends, not the device
+    policy_ = engine::DraftPolicy(engine::DraftUse::kWhereFaster);
     const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, /*salt=*/0);
     const uint32_t kept = is_filled_ && test.depth > 0 ? steps_.continues_from(test.depth) : 0;
     is_filled_ = false;
@@ -53,32 +84,34 @@ class Runner {
 
     // A test that only generates starts from one token; its evaluation is not counted.
     const std::vector<uint32_t> prompt =
-        make_prompt(std::max(1u, test.prompt), impl_.info.vocab_size, salt + 1000);
+        make_prompt(std::max(1u, test.prompt), impl_.info.vocab_size,
+                    settings_.prediction.empty() ? salt + 1000 : 1000);  // the prompt of the prediction
     const gpu::Counters before_start = impl_.device->counters();
     const auto start = Clock::now();
     DP_CHECK(evaluate(prompt, test.depth, /*sample=*/true));
     while (in_flight_.front().count == 0) DP_CHECK(collect());
-    // Queues one submit ahead and no more: while the host records, the device would already decode, in time that is not
-    // counted.
-    DP_CHECK(queue(test.generate, std::min(2u, steps_.max_tickets()), 1));
+    // Nothing is queued before the first token has come: the device would decode in time that is not counted.
     DP_CHECK(collect());
     const double first = seconds_since(start);
+    collected_ = steps_done_ = 0;
     while (scheduled_ < test.generate || !in_flight_.empty()) {
       DP_CHECK(queue(test.generate, steps_.max_tickets(), cadence_.readback_interval));
       DP_CHECK(collect());
     }
     const double all = seconds_since(start);
     Sample sample{.ttft = test.prompt == 0 ? 0 : first, .before = before_start};
+    if (steps_done_ != 0) sample.step_seconds = (all - first) / steps_done_;
     if (test.generate == 0)
       sample.rate = test.prompt / first;
     else if (test.prompt == 0)
-      sample.rate = (test.generate - 1) / (all - first);
+      sample.rate = collected_ / (all - first);
     else
-      sample.rate = (test.prompt + test.generate) / all;
+      sample.rate = (test.prompt + 1 + collected_) / all;
     return sample;
   }
 
   const model::DraftTally& drafts() const { return drafts_; }
+  void forget_drafts() { drafts_ = {}; }
 
   // GPU time of a decode step among those of `test`.
   Result<double> gpu_step(const Test& test) {
@@ -115,8 +148,7 @@ class Runner {
     while (in_flight_.size() < most && scheduled_ < wanted) {
       const uint32_t left = wanted - scheduled_;
       const uint32_t steps = std::min(cadence_.batch, left);
-      const model::DecodeSteps asked{
-          .steps = steps, .submits = std::min(submits, left / steps), .drafts = steps_.can_draft(kSlot)};
+      const model::DecodeSteps asked = choose(steps, std::min(submits, left / steps));
       DP_TRY(const model::Ticket ticket, steps_.decode({&kSlot, 1}, asked));
       scheduled_ += ticket.count;
       in_flight_.push_back(ticket);
@@ -124,20 +156,44 @@ class Runner {
     return {};
   }
 
+  model::DecodeSteps choose(uint32_t steps, uint32_t submits) {
+    if (rows_ == 1 || draft_rows().empty()) return {.steps = steps, .submits = submits};
+    if (rows_ != 0) return {.steps = steps, .rows = rows_};
+    const engine::DraftSteps chosen = policy_.choose(draft_rows(), costs_, steps * submits, /*finds=*/true);
+    if (chosen.rows == 1) return {.steps = steps, .submits = submits};
+    return {.steps = chosen.steps, .rows = chosen.rows};
+  }
+
   Result<void> collect() {
     const model::Ticket ticket = in_flight_.front();
     in_flight_.pop_front();
     DP_TRY(const std::vector<uint32_t> tokens, gpu::run_to_completion(*impl_.device, steps_.tokens(ticket)));
-    scheduled_ -= static_cast<uint32_t>(std::ranges::count(tokens, kernels::kRejected));
-    if (ticket.drafts) drafts_.add(tokens);
+    const double took = seconds_since(std::exchange(collected_at_, Clock::now()));
+    const auto left_out = static_cast<uint32_t>(std::ranges::count_if(tokens, kernels::is_left_out));
+    scheduled_ -= left_out;
+    collected_ += ticket.count - left_out;
+    steps_done_ += ticket.count / ticket.rows;
+    const engine::DraftOutcome outcome = engine::outcome_of(ticket.rows, tokens);
+    if (ticket.count != 0 && steps_done_ != 0) costs_.note(ticket.rows, outcome.steps, took);
+    policy_.note(outcome, costs_);
+    if (ticket.rows > 1) drafts_.add(tokens, ticket.rows);
+    if (keeps_answer_) answer_.insert(answer_.end(), tokens.begin(), tokens.end());
     return {};
   }
 
   Model::Impl& impl_;
   model::SequenceRunner& steps_;
   Cadence cadence_;
+  model::GenerationSettings settings_;
+  uint32_t rows_ = 0;
+  engine::DraftPolicy policy_;
+  engine::StepCosts costs_;
   model::DraftTally drafts_;
+  uint32_t collected_ = 0, steps_done_ = 0;  // tokens after the first, and the steps that gave them
+  Clock::time_point collected_at_;
   bool is_filled_ = false;  // with what lies before the test
+  bool keeps_answer_ = false;
+  std::vector<uint32_t> answer_;
   uint32_t scheduled_ = 0;
   std::deque<model::Ticket> in_flight_;
 };
@@ -153,13 +209,36 @@ Result<void> repeat(const Settings& settings, size_t test,
   return {};
 }
 
+// Times steps of each number of rows.
+Result<void> time_steps(Runner& runner, const Settings& settings, Row& row) {
+  if (row.test.prompt != 0 || runner.draft_rows().empty()) return {};
+  std::vector<uint32_t> kinds = {1};
+  kinds.insert(kinds.end(), runner.draft_rows().begin(), runner.draft_rows().end());
+  for (const uint32_t rows : kinds) {
+    runner.set_rows(rows);
+    std::vector<double> seconds;
+    for (uint32_t repetition = 0; repetition < settings.warmups + settings.repetitions; ++repetition) {
+      DP_TRY(const Sample sample, runner.once(row.test, repetition));
+      if (repetition >= settings.warmups) seconds.push_back(sample.step_seconds);
+    }
+    row.step_times.push_back({.rows = rows, .seconds = median(seconds)});
+  }
+  runner.set_rows(0);
+  runner.forget_drafts();
+  return {};
+}
+
 Result<Row> run_alone(Model& model, const Settings& settings, size_t number, double read_bandwidth) {
   const gpu::Counters& counters = model.impl().device->counters();
   Row row{.test = settings.tests[number]};
   std::vector<double> ttfts;
   gpu::Counters before;
   const ExpertPaging paging_before = engine::paging_of(*model.impl().loaded);
-  Runner runner(model, settings.cadence);
+  Runner runner(model, settings);
+  DP_CHECK(runner.prepare());
+  if (settings.draft_edits != 0 && !runner.draft_rows().empty())
+    DP_CHECK(runner.learn_answer(row.test, settings.draft_edits));
+  DP_CHECK(time_steps(runner, settings, row));
   DP_CHECK(repeat(settings, number, [&](uint32_t repetition, bool counted) -> Result<void> {
     DP_TRY(const Sample sample, runner.once(row.test, repetition));
     before = sample.before;
@@ -176,8 +255,7 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
       static_cast<double>(counters.readback_bytes - before.readback_bytes) / tokens;
   row.dispatches_per_token = static_cast<double>(counters.dispatches - before.dispatches) / tokens;
   row.host_us_per_token = static_cast<double>(counters.submit_ns - before.submit_ns) / 1000 / tokens;
-  row.objects_created = counters.buffers_created + counters.bind_groups_created + counters.pipelines_created -
-                        before.buffers_created - before.bind_groups_created - before.pipelines_created;
+  row.objects_created = gpu::objects_made(counters) - gpu::objects_made(before);
   row.experts = engine::paging_since(paging_before, engine::paging_of(*model.impl().loaded));
   row.drafts = runner.drafts();
   if (read_bandwidth > 0 && row.test.prompt == 0) {
@@ -189,7 +267,7 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   }
   if (settings.intent == Intent::kInvestigate && row.test.prompt == 0 &&
       model.impl().device->caps().timestamps) {
-    DP_TRY(row.gpu_seconds, Runner(model, settings.cadence).gpu_step(row.test));
+    DP_TRY(row.gpu_seconds, Runner(model, settings).gpu_step(row.test));
   }
   return row;
 }

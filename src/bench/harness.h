@@ -40,6 +40,12 @@ struct Row {
   double token_seconds = 0, longest_wait_seconds = 0;
   ExpertPaging experts = {};      // of all repetitions, the warm-ups too
   model::DraftTally drafts = {};  // likewise
+  // The median seconds of a step of so many rows, for tests that draft and only generate.
+  struct StepTime {
+    uint32_t rows = 1;
+    double seconds = 0;
+  };
+  std::vector<StepTime> step_times = {};
 };
 
 struct Settings {
@@ -47,6 +53,9 @@ struct Settings {
   uint32_t repetitions = 5;
   uint32_t warmups = 1;
   Cadence cadence;
+  // If above 0, an untimed run writes the answer first. The timed runs take it for their prediction
+  // (GenerationSettings), with one token of so many changed. This is a text that is edited in a few places.
+  uint32_t draft_edits = 0;
   Intent intent = Intent::kCalibrate;
   // Called before each repetition: test number, repetition (0: warm-up).
   std::function<void(size_t test, uint32_t repetition)> progress;

@@ -42,7 +42,8 @@ class Profiler {
     const std::vector<uint32_t> tokens = make_prompt(rows, impl_.info.vocab_size, 1);
     const auto prepare = [&]() -> Result<void> {
       DP_CHECK(begin());
-      return runner_.one()->write_prompt({.tokens = tokens});
+      DP_CHECK(runner_.one()->write_prompt({.tokens = tokens}));
+      return {};
     };
     std::vector<double> walls;
     for (uint32_t i = 0; i < settings_.warmups + kWallRepetitions; ++i) {

@@ -37,6 +37,7 @@ struct RunFacts {
   std::vector<std::string> rules_off;  // rules of lowering that were turned off
   uint32_t sequences = 1;              // that the model was loaded for
   uint32_t ctx_len = 0, chunk = 0, batch = 0, readback_interval = 1, ring = 0, warmups = 0, repetitions = 0;
+  uint32_t draft_edits = 0;        // Settings::draft_edits
   std::string surface = "native";  // or "browser", "node": cli/bench_surface.h
   LoadReport load;
   std::vector<SurfaceLoad> loads;  // of other surfaces, in place of `load` and of ceilings

@@ -68,8 +68,10 @@ TEST(Report, DraftsAreCounted) {
   Report report = sample_report();
   EXPECT_FALSE(contains(to_text(report, Format::kMarkdown), "drafted"));
   report.rows[1].drafts = {.drafted = 640, .accepted = 512};
+  report.rows[1].step_times = {{.rows = 1, .seconds = 0.002}, {.rows = 4, .seconds = 0.0025}};
   const std::string text = to_text(report, Format::kMarkdown);
   EXPECT_TRUE(contains(text, "\ntg128, 640 tokens drafted, 512 of them right (80 %)\n")) << text;
+  EXPECT_TRUE(contains(text, "\ntg128, steps of 1, 4 rows take 2.000, 2.500 ms (1.00, 1.25)\n")) << text;
   const auto json = parse_json(to_text(report, Format::kJson), "report");
   ASSERT_TRUE(json);
   EXPECT_EQ((*json)["tests"][0]["drafted_tokens"], 0);

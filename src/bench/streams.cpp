@@ -6,8 +6,9 @@
 #include <thread>
 
 #include "bench/statistics.h"
+#include "engine/adapter_registry_native.h"
+#include "engine/dispatch/dispatcher_native.h"
 #include "engine/scheduler/sequence.h"
-#include "engine/scheduler_driver_native.h"
 
 namespace doppler::bench {
 namespace {
@@ -20,13 +21,32 @@ struct Reading {
   std::optional<Error> error;
 };
 
-Result<std::shared_ptr<StreamLine>> begin(engine::SchedulerDriver& driver, std::vector<uint32_t> prompt,
-                                          uint32_t generate) {
+using Mix = std::shared_ptr<const model::AdapterMix>;
+
+// The adapters of each stream: those with names in turn. Without names all streams have those that the model was loaded
+// with.
+Result<std::vector<Mix>> mixes_of(const Model& model, const Model::Impl& impl, size_t streams) {
+  const std::vector<AdapterInfo> named = model.adapters();
+  std::vector<Mix> out;
+  for (size_t stream = 0; stream < streams && !named.empty(); ++stream) {
+    const AdapterUse use{.name = named[stream % named.size()].name};
+    DP_TRY(Mix mix, impl.adapters->mix_of({&use, 1}));
+    out.push_back(std::move(mix));
+  }
+  return out;
+}
+
+Result<std::shared_ptr<StreamLine>> begin(engine::Dispatcher& dispatcher, std::vector<uint32_t> prompt,
+                                          uint32_t generate, const Mix& mix) {
   engine::Request request{.tokens = std::move(prompt), .settings = {}};
+  if (mix) {
+    request.first_adapters = false;
+    request.settings.adapters = mix;
+  }
   request.settings.greedy = true;
   request.settings.ignore_stop = true;
   request.settings.max_tokens = generate;
-  return driver.submit(std::move(request));
+  return dispatcher.submit(std::move(request));
 }
 
 Reading read(StreamLine& line, Clock::time_point start) {
@@ -43,13 +63,14 @@ Reading read(StreamLine& line, Clock::time_point start) {
 }
 
 // All prompts at once, a reader's thread each, to the end.
-Result<std::vector<std::vector<Arrival>>> run(engine::SchedulerDriver& driver,
+Result<std::vector<std::vector<Arrival>>> run(engine::Dispatcher& dispatcher,
                                               const std::vector<std::vector<uint32_t>>& prompts,
-                                              uint32_t generate) {
+                                              const std::vector<Mix>& mixes, uint32_t generate) {
   const auto start = Clock::now();
   std::vector<std::shared_ptr<StreamLine>> lines;
-  for (const std::vector<uint32_t>& prompt : prompts) {
-    DP_TRY(std::shared_ptr<StreamLine> line, begin(driver, prompt, generate));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    DP_TRY(std::shared_ptr<StreamLine> line,
+           begin(dispatcher, prompts[i], generate, mixes.empty() ? nullptr : mixes[i]));
     lines.push_back(std::move(line));
   }
   std::vector<Reading> readings(lines.size());
@@ -116,18 +137,19 @@ Result<StreamFigures> time_streams(Model& model, const Test& test) {
     return fail(ErrorKind::kInvalidInput, "Test %s needs a model that was loaded for several sequences.",
                 test.name().c_str());
   }
-  DP_CHECK(check_room(test, impl.driver->load()));
+  DP_CHECK(check_room(test, impl.dispatcher->load()));
   std::vector<std::vector<uint32_t>> prompts;
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
     prompts.push_back(make_prompt(test.depth, impl.info.vocab_size, stream));
   }
+  DP_TRY(const std::vector<Mix> mixes, mixes_of(model, impl, test.streams));
   // Streams that were evaluated one after the other would decode at unequal depths. So all are evaluated first, and
   // then all begin at once, from one more token each.
-  if (test.depth != 0) DP_CHECK(run(*impl.driver, prompts, 1));
+  if (test.depth != 0) DP_CHECK(run(*impl.dispatcher, prompts, mixes, 1));
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
     prompts[stream].push_back(make_prompt(1, impl.info.vocab_size, stream + 1000)[0]);
   }
-  DP_TRY(const auto arrivals, run(*impl.driver, prompts, test.generate));
+  DP_TRY(const auto arrivals, run(*impl.dispatcher, prompts, mixes, test.generate));
   if (const auto figures = stream_figures(arrivals)) return *figures;
   return fail(
       ErrorKind::kInvalidInput,

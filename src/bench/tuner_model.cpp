@@ -34,8 +34,7 @@ using Runner = std::unique_ptr<model::PlanRunner>;
 
 Result<Runner> load_runner(gpu::Device& device, const formats::Checkpoint& checkpoint,
                            model::RunnerOptions options) {
-  if (options.drafting == model::Drafting::kAuto)
-    options.drafting = model::Drafting::kOff;  // steps of a token
+  options.drafting = model::Drafting::kOff;  // steps of a token
   return gpu::run_to_completion(device, model::PlanRunner::load(device, checkpoint, std::move(options), {}));
 }
 

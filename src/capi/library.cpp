@@ -96,7 +96,7 @@ doppler_error* doppler_generation_get_timings(const doppler_generation* generati
     out.generated_tokens = from.generated_tokens;
     out.queued_seconds = from.queued_seconds;
     out.ttft_seconds = from.ttft_seconds;
-    out.decode_seconds = from.decode_seconds;
+    out.decode_seconds = from.interval_seconds();
     out.forced_tokens = from.forced_tokens;
     out.drafted_tokens = from.drafted_tokens;
     out.accepted_tokens = from.accepted_tokens;

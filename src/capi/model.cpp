@@ -17,6 +17,16 @@ doppler_error* doppler_model_load(const char* path, const doppler_load_options* 
 
 void doppler_model_free(doppler_model* model) { free_handle(model); }
 
+doppler_error* doppler_model_load_adapter(doppler_model* model, const char* name, const char* path) {
+  return call(__func__, {{"model", model}, {"name", name}, {"path", path}},
+              [&] { return model->model.load_adapter(name, path); });
+}
+
+doppler_error* doppler_model_unload_adapter(doppler_model* model, const char* name) {
+  return call(__func__, {{"model", model}, {"name", name}},
+              [&] { return model->model.unload_adapter(name); });
+}
+
 doppler_error* doppler_model_get_info(const doppler_model* model, doppler_model_info* info) {
   return call(__func__, {{"model", model}, {"info", info}}, [&] {
     const doppler::ModelInfo& from = model->model.info();

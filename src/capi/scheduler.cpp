@@ -41,6 +41,8 @@ doppler_error* doppler_scheduler_get_load(const doppler_scheduler* scheduler, do
     out.block_len = from.block_len;
     out.host_cache_bytes = from.host_cache_bytes;
     out.objects_created = from.objects_created;
+    out.devices = static_cast<uint32_t>(from.devices.size());
+    for (const doppler::DeviceLoad& device : from.devices) out.lost_devices += device.is_lost ? 1 : 0;
     return fill_struct("doppler_scheduler_load", load, out);
   });
 }

@@ -12,12 +12,12 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, draft);
+DP_ENDS_WITH(doppler_load_options, mmproj);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
-DP_ENDS_WITH(doppler_generate_options, grammar);
+DP_ENDS_WITH(doppler_generate_options, adapter_count);
 DP_ENDS_WITH(doppler_timings, preemptions);
 DP_ENDS_WITH(doppler_request, deadline_seconds);
-DP_ENDS_WITH(doppler_scheduler_load, objects_created);
+DP_ENDS_WITH(doppler_scheduler_load, lost_devices);
 
 doppler_load_options default_load_options() {
   const LoadOptions defaults;
@@ -90,6 +90,33 @@ Result<std::vector<std::string>> texts(const char* member, const char* const* li
   return out;
 }
 
+Result<std::vector<AdapterFile>> adapter_files(const doppler_load_options& given) {
+  std::vector<AdapterFile> out;
+  for (size_t i = 0; i < given.adapter_count; ++i) {
+    if (!given.adapters || !given.adapters[i].path) {
+      return fail(ErrorKind::kInvalidInput, "adapters%s is NULL; %zu adapters are announced.",
+                  given.adapters ? format_text("[%zu].path", i).c_str() : "", given.adapter_count);
+    }
+    const doppler_adapter& adapter = given.adapters[i];
+    out.push_back({.path = adapter.path, .scale = adapter.scale, .name = adapter.name ? adapter.name : ""});
+  }
+  return out;
+}
+
+Result<std::optional<std::vector<AdapterUse>>> adapter_uses(const doppler_generate_options& given) {
+  if (!given.adapters && given.adapter_count == 0) return std::optional<std::vector<AdapterUse>>();
+  std::vector<AdapterUse> out;
+  for (size_t i = 0; i < given.adapter_count; ++i) {
+    if (!given.adapters || !given.adapters[i].name) {
+      return fail(ErrorKind::kInvalidInput, "adapters%s is NULL; %zu adapters are announced.",
+                  given.adapters ? format_text("[%zu].name", i).c_str() : "",
+                  static_cast<size_t>(given.adapter_count));
+    }
+    out.push_back({.name = given.adapters[i].name, .scale = given.adapters[i].scale});
+  }
+  return std::optional(std::move(out));
+}
+
 Result<Grammar> grammar_of(const doppler_generate_options& given) {
   static constexpr GrammarKind kKinds[] = {GrammarKind::kNone, GrammarKind::kJsonSchema, GrammarKind::kRegex,
                                            GrammarKind::kGrammar};
@@ -116,6 +143,8 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   set_text(out.lane, given.lane);
   set_text(out.kv, given.kv);
   set_text(out.draft, given.draft);
+  set_text(out.draft_model, given.draft_model);
+  set_text(out.mmproj, given.mmproj);
   set_text(out.cache_dir, given.cache_dir);
   set_text(out.chat_template, given.chat_template);
   DP_TRY(const std::vector<std::string> kernels, texts("kernels", given.kernels, given.kernel_count));
@@ -140,6 +169,9 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
     return fail(ErrorKind::kInvalidInput, "layer_table_on_host is %llu; allowed are 0 and 1.",
                 static_cast<unsigned long long>(given.layer_table_on_host));
   }
+  DP_TRY(out.adapters, adapter_files(given));
+  out.adapter_slots = given.adapter_slots;
+  out.adapter_rank = given.adapter_rank;
   out.expert_bytes = given.expert_bytes;
   out.layer_table_on_host = given.layer_table_on_host == 1;
   if (given.on_progress) {
@@ -195,6 +227,14 @@ Result<GenerateOptions> generate_options(const doppler_generate_options* options
   }
   out.when_full = static_cast<WhenFull>(given.when_full);
   DP_TRY(out.grammar, grammar_of(given));
+  set_text(out.draft, given.draft);
+  set_text(out.prediction, given.prediction);
+  if (given.draft_rows > UINT32_MAX) {
+    return fail(ErrorKind::kInvalidInput, "draft_rows is %llu; allowed is 0 to 8.",
+                static_cast<unsigned long long>(given.draft_rows));
+  }
+  out.draft_rows = static_cast<uint32_t>(given.draft_rows);
+  DP_TRY(out.adapters, adapter_uses(given));
   out.batch = given.batch;
   out.readback_interval = given.readback_interval;
   out.logprobs = given.logprobs;

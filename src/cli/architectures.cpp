@@ -89,6 +89,16 @@ const char* dim_name(formats::Dim dim) {
       return "streams^2";
     case formats::Dim::kLaurelRank:
       return "laurel_rank";
+    case formats::Dim::kPatchValues:
+      return "patch_values";
+    case formats::Dim::kMerged:
+      return "merged_patches * hidden_dim";
+    case formats::Dim::kImageDim:
+      return "image_dim";
+    case formats::Dim::kProjector:
+      return "projector_dim";
+    case formats::Dim::kLimits:
+      return "4";
     case formats::Dim::kTwoHidden:
       return "2 * hidden_dim";
   }

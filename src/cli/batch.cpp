@@ -31,6 +31,7 @@ struct BatchFlags {
 };
 
 void add_flags(Args& args, BatchFlags& flags) {
+  flags.model.takes_devices = true;
   flags.model.load.sequences = kDefaultSequences;
   args.words("IN.jsonl OUT.jsonl", &flags.files);
   args.flag("json", 0, "print one JSON object at the end: lines, tokens, seconds", &flags.json);
@@ -122,13 +123,14 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
   DP_TRY(openai::BatchOutput output, openai::BatchOutput::open(flags.files[1]));
   DP_TRY(Model model, load_named_model(flags.model));
   DP_TRY(Scheduler scheduler, model.scheduler());
+  const auto devices = static_cast<uint32_t>(scheduler.load().devices.size());
   const InterruptFlag interrupt;
   batch::BatchRun run(
       scheduler, input, output,
       {.defaults = flags.defaults,
-       .in_flight = flags.model.load.sequences * kRequestsAPlace,
+       .in_flight = flags.model.load.sequences * devices * kRequestsAPlace,
        .model = model.info().name,
-       .start_chat = server::chat_starter(model),
+       .start_chat = server::chat_starter(model, server::UnknownTools::kTold),
        .token_text = [tokenizer = model.impl().loaded->text.tokenizer](
                          int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); },
        .token_ids = !model.info().has_tokenizer,

@@ -8,6 +8,7 @@
 #include "cli/measure.h"
 #include "cli/running_report.h"
 #include "cli/verbs.h"
+#include "gpu/device_list.h"
 
 namespace doppler::cli {
 namespace {
@@ -24,6 +25,8 @@ struct BenchFlags {
 };
 
 void add_flags(Args& args, BenchFlags& flags) {
+  flags.model.takes_devices = true;
+  flags.model.takes_names = true;
   const auto lengths = [&args](const char* name, char letter, const char* help, std::vector<uint32_t>* out) {
     args.custom(name, letter, "N[,N]", help, [letter, out](std::string_view value) -> Result<void> {
       DP_TRY(*out, bench::parse_lengths(std::string("-") + letter, value));
@@ -50,6 +53,23 @@ void add_flags(Args& args, BenchFlags& flags) {
              &flags.settings.cadence.batch, {.least = 1, .most = model::kMaxBatch});
   args.count("readback-interval", 0, "N", "submits whose tokens come back together, 1 to 256 (default 1)",
              &flags.settings.cadence.readback_interval, {.least = 1, .most = model::kMaxBatch});
+  args.custom(
+      "draft-acceptance", 0, "P",
+      "of --draft: so many drafts count as right, 0 to 1, whatever they are (intent investigate only)",
+      [&flags](std::string_view value) -> Result<void> {
+        const auto share = parse_double(value);
+        if (!share || !(*share >= 0 && *share <= 1)) {
+          return fail(ErrorKind::kInvalidInput,
+                      "Flag --draft-acceptance was given \"%s\"; allowed is 0 to 1.",
+                      printable(value).c_str());
+        }
+        flags.model.load.draft_acceptance = static_cast<float>(*share);
+        return {};
+      });
+  args.count(
+      "draft-edits", 0, "N",
+      "of --draft lookup: the answer is known before, but for one token of each N (default: it is not known)",
+      &flags.settings.draft_edits, {.least = 2});
   args.custom("intent", 0, "INTENT", "calibrate (default: figures to be quoted), or investigate (may trace)",
               [&flags](std::string_view value) -> Result<void> {
                 for (const auto intent : {bench::Intent::kCalibrate, bench::Intent::kInvestigate}) {
@@ -92,7 +112,23 @@ Result<void> check(BenchFlags& flags) {
         ErrorKind::kInvalidInput,
         "Calibration runs never trace: leave out --trace, or say --intent investigate (not to be quoted).");
   }
+  if (flags.settings.intent == bench::Intent::kCalibrate && flags.model.load.draft_acceptance >= 0) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Calibration runs simulate no drafts: leave out --draft-acceptance, or say --intent investigate "
+        "(not to be quoted).");
+  }
+  if (flags.settings.draft_edits != 0 && flags.model.load.draft != "lookup")
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --draft-edits needs --draft lookup, which searches the prediction.");
   DP_TRY(flags.settings.tests, bench::make_tests(flags.lists));
+  if (gpu::names_several(flags.model.load.device) && flags.lists.streams.empty()) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Flag --device was given \"%s\"; one prompt or stream runs on one device, and only --streams uses "
+        "several.",
+        flags.model.load.device.c_str());
+  }
   flags.model.load.sequences = bench::sequences_needed(flags.settings.tests);
   if (flags.model.load.ctx_len == 0) return {};  // load_for() takes what the tests need
   return bench::check_context(flags.settings.tests, flags.model.load.ctx_len);
@@ -108,6 +144,7 @@ Result<void> measure(BenchFlags& flags) {
   if (flags.settings.cadence.batch != 0) report.facts.batch = flags.settings.cadence.batch;
   report.facts.sequences = flags.model.load.sequences;
   report.facts.readback_interval = flags.settings.cadence.readback_interval;
+  report.facts.draft_edits = flags.settings.draft_edits;
   report.facts.warmups = flags.settings.warmups;
   report.facts.repetitions = flags.settings.repetitions;
 

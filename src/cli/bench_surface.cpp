@@ -1,17 +1,11 @@
 #include "cli/bench_surface.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <utility>
 
+#include "base/child_process.h"
 #include "base/json.h"
 #include "cli/beside_program.h"
 #include "cli/measure.h"
@@ -28,62 +22,6 @@ constexpr std::string_view kFlags[] = {"surface",     "model", "prompt", "genera
                                        "repetitions", "batch", "format", "output",   "lane", "kv",
                                        "ctx",         "chunk", "kernel", "log-level"};
 constexpr std::string_view kBrowserFlags[] = {"chromium", "chromium-flags"};
-
-// A program whose standard output is read by lines. Its standard error is ours.
-class Child {
- public:
-  static Result<Child> start(const std::vector<std::string>& words) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0)
-      return fail(ErrorKind::kIo, "No pipe can be made: %s.", std::strerror(errno));
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    Child child;
-    const int code =
-        ::posix_spawnp(&child.process_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    child.lines_ = ::fdopen(ends[0], "r");
-    if (code == 0) return child;
-    child.process_ = 0;
-    return fail(ErrorKind::kIo, "%s cannot be started: %s. Measuring the npm package needs Node 20 or newer.",
-                words[0].c_str(), std::strerror(code));
-  }
-  Child(Child&& other) noexcept
-      : process_(std::exchange(other.process_, 0)), lines_(std::exchange(other.lines_, nullptr)) {}
-  Child& operator=(Child&&) = delete;
-  // Ends the child if its output has not ended.
-  ~Child() {
-    if (lines_) std::fclose(lines_);
-    if (process_ == 0) return;
-    if (lines_) ::kill(process_, SIGTERM);
-    ::waitpid(process_, nullptr, 0);
-  }
-
-  // Empty: it has ended its output.
-  std::optional<std::string> line() {
-    char* text = nullptr;
-    size_t room = 0;
-    const ssize_t count = ::getline(&text, &room, lines_);
-    std::optional<std::string> out;
-    if (count > 0) out.emplace(text, static_cast<size_t>(count));
-    std::free(text);
-    if (!out) {
-      std::fclose(lines_);
-      lines_ = nullptr;
-    }
-    return out;
-  }
-
- private:
-  Child() = default;
-  pid_t process_ = 0;
-  FILE* lines_ = nullptr;
-};
 
 double number(const Json& object, const char* key) {
   const auto value = get_number(object, key);
@@ -222,10 +160,14 @@ Result<void> bench_surface(const SurfaceBench& bench) {
       {"flags", bench.chromium_flags}};
   if (load.chunk != 0) request["load"]["chunk"] = load.chunk;
   if (settings.cadence.batch != 0) request["workload"]["batch"] = settings.cadence.batch;
-  DP_TRY(Child child, Child::start({kNode, *script, to_text(request)}));
+  auto child = ChildProcess::start({kNode, *script, to_text(request)});
+  if (!child) {
+    return fail(ErrorKind::kIo, "%s cannot be started: %s. Measuring the npm package needs Node 20 or newer.",
+                kNode, std::strerror(errno));
+  }
 
   std::optional<RunningReport> report;
-  while (const auto line = child.line()) {
+  while (const auto line = child->line()) {
     DP_TRY(const Json told, parse_json(*line, "What " + std::string(kScript) + " tells"));
     if (const Json* loaded = find(told, "load")) {
       facts.loads.push_back(read_load(*loaded));

@@ -1,13 +1,12 @@
 #include "cli/chat.h"
 
-#include <editline/readline.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/line_editor.h"
+#include "base/own_folders_native.h"
 #include "base/result.h"
 #include "cli/interrupt.h"
 #include "cli/run_report.h"
@@ -17,28 +16,28 @@ namespace {
 
 constexpr const char* kHelp =
     "/reset  forget the conversation    /save FILE  save the session    /stats  figures of the last answer\n"
-    "/quit   end (also Ctrl-D)          Ctrl-C stops an answer\n";
+    "/image FILE  a picture for what you say next                       Ctrl-C stops an answer\n"
+    "/quit   end (also Ctrl-D)\n";
 
 std::string history_path() {
-  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.doppler_history";
-  return {};
-}
-
-std::optional<std::string> read_line() {
-  char* line = ::readline("> ");
-  if (!line) return std::nullopt;
-  std::string text(line);
-  std::free(line);
-  if (!trim(text).empty()) ::add_history(text.c_str());
-  return text;
+  const std::string home = home_folder();
+  return home.empty() ? home : home + "/.doppler_history";
 }
 
 }  // namespace
 
+Result<Message> user_message(std::string_view text, std::span<const std::string> image_files) {
+  Message message{.role = "user", .content = std::string(text)};
+  for (const std::string& file : image_files) {
+    DP_TRY(auto image, Image::load(file));
+    message.parts.push_back({.text = {}, .image = std::move(image)});
+  }
+  if (!message.parts.empty()) message.parts.push_back({.text = std::string(text), .image = nullptr});
+  return message;
+}
+
 Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions& options) {
-  const std::string history = history_path();
-  ::using_history();
-  if (!history.empty()) ::read_history(history.c_str());
+  LineEditor editor(history_path());
   std::vector<Message> messages(session.messages().begin(),
                                 session.messages().end());  // of a restored session
   const auto restart = [&] {
@@ -48,10 +47,11 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
   };
   if (session.tokens().empty()) restart();
   std::optional<Generation> last;
+  std::vector<std::string> images;  // for the next message
   std::printf("%s on %s. /help lists the commands.\n", model.info().name.c_str(),
               model.info().adapter.c_str());
 
-  while (const auto line = read_line()) {
+  while (const auto line = editor.read("> ")) {
     const std::string text(trim(*line));
     if (text.empty()) continue;
     if (text == "/quit" || text == "/exit") break;
@@ -75,6 +75,18 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
       if (!saved) std::printf("%s\n", saved.error().message().c_str());
       continue;
     }
+    if (text.starts_with("/image")) {
+      const std::string path(trim(std::string_view(text).substr(6)));
+      const auto read = user_message("", std::span(&path, 1));
+      if (!model.info().reads_images) {
+        std::printf("The model %s reads no pictures.\n", model.info().name.c_str());
+      } else if (!read) {
+        std::printf("%s\n", read.error().message().c_str());
+      } else {
+        images.push_back(path);
+      }
+      continue;
+    }
     if (text[0] == '/') {
       std::printf("Command %s is not known; /help lists them.\n", printable(text).c_str());
       continue;
@@ -84,7 +96,12 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       return std::fflush(stdout) == 0;
     };
-    messages.push_back({"user", text});
+    auto asked = user_message(text, images);
+    if (!asked) {
+      std::printf("%s\n", asked.error().message().c_str());
+      continue;
+    }
+    messages.push_back(std::move(*asked));
     auto generation = options.use_template ? session.chat(messages, options.generate, show)
                                            : session.generate(text, options.generate, show);
     std::printf("\n");
@@ -93,10 +110,10 @@ Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions&
       messages.pop_back();
       continue;
     }
+    images.clear();
     messages.push_back({"assistant", generation->text});
     last = std::move(*generation);
   }
-  if (!history.empty()) ::write_history(history.c_str());
   return {};
 }
 

@@ -1,7 +1,5 @@
 #include "cli/common.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -9,12 +7,18 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/log.h"
+#include "base/own_folders_native.h"
+#include "base/process.h"
 #include "base/trace.h"
+#include "cli/adapter_flags.h"
 #include "cli/beside_program.h"
+#include "cli/link.h"
 #include "engine/model_options.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
+#include "gpu/device_list.h"
 #include "kernels/catalogue.h"
 #include "kernels/rope/rope.h"
 #include "lowering/rule.h"
@@ -78,13 +82,9 @@ class ProgressLine {
 
 }  // namespace
 
-std::string user_cache_dir() {
-  if (const char* base = std::getenv("XDG_CACHE_HOME"); base && *base) return std::string(base) + "/doppler";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/doppler";
-  return {};
-}
+std::string user_cache_dir() { return user_folder(UserFolder::kCache); }
 
-bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+bool stderr_is_terminal() { return is_terminal(StandardStream::kError); }
 
 void add_log_flag(Args& args) {
   args.custom("log-level", 0, "LEVEL", "error, warning (default), info or debug", set_level);
@@ -113,9 +113,29 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   add_load_flags(args, flags);
 }
 
+namespace {
+
+void add_devices_flag(Args& args, LoadOptions& load) {
+  args.custom(
+      "devices", 0, "all|N,N", "several devices, each with the whole model: all, or numbers such as 0,1",
+      [&load](std::string_view value) -> Result<void> {
+        if (!gpu::names_several(std::string(value)) && !parse_int(value)) {
+          return fail(ErrorKind::kInvalidInput,
+                      "Flag --devices was given \"%s\"; allowed are all, and numbers from doppler devices "
+                      "with commas between them, such as 0,1.",
+                      printable(value).c_str());
+        }
+        load.device = std::string(value);
+        return {};
+      });
+}
+
+}  // namespace
+
 void add_load_flags(Args& args, ModelFlags& flags) {
   args.text("webgpu", 0, "NAME", "WebGPU library: dawn, wgpu or a path", &flags.load.webgpu);
   args.text("device", 0, "DEVICE", "number or part of the name from doppler devices", &flags.load.device);
+  if (flags.takes_devices) add_devices_flag(args, flags.load);
   args.custom("lane", 0, "LANE", "fast (default), exact, persistent, or portable, subgroups, dp4a, matrix",
               [&flags](std::string_view value) -> Result<void> {
                 DP_CHECK(kernels::make_policy(value));
@@ -134,13 +154,20 @@ void add_load_flags(Args& args, ModelFlags& flags) {
   add_kv_flag(args, "cache in f16 (default), f32 or q8_0; the exact lane has f32 for f16", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);
-  args.custom("draft", 0, "WHEN",
-              "the model's next-token layer drafts tokens: auto (default; only if that is faster), on, off",
+  args.custom("draft", 0, "NAME",
+              "who guesses tokens, where that is faster: auto (default; model or next if it is there, or "
+              "else lookup), off, lookup (the text "
+              "itself), next (the model's next-token layer), model (--draft-model)",
               [&flags](std::string_view value) -> Result<void> {
                 DP_CHECK(engine::drafting_of(value));
                 flags.load.draft = std::string(value);
                 return {};
               });
+  args.text("draft-model", 0, "FILE", "a small model of the same vocabulary that guesses: --draft model",
+            &flags.load.draft_model);
+  args.text("mmproj", 0, "FILE",
+            "of a GGUF model: its vision tower's file (default: the one beside the model)",
+            &flags.load.mmproj);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
   args.custom("expert-memory", 0, "GB",
@@ -170,6 +197,7 @@ void add_load_flags(Args& args, ModelFlags& flags) {
                 start_tracing();
                 return {};
               });
+  add_adapter_flags(args, flags.load);
   add_preset_flag(args, flags.preset);
   add_log_flag(args);
 }
@@ -183,7 +211,7 @@ int finish_trace(int code) {
 }
 
 Result<std::string> default_model_path() {
-  if (const char* path = std::getenv("DOPPLER_MODEL"); path && *path) return std::string(path);
+  if (std::string path = environment_variable("DOPPLER_MODEL"); !path.empty()) return path;
   if (auto path = beside_program({"models/storyteller.gguf", "share/doppler/models/storyteller.gguf"}))
     return std::move(*path);
   return fail(ErrorKind::kIo,
@@ -194,6 +222,12 @@ Result<std::string> named_model_path(const std::string& model) {
   std::string named = model;
   if (named.empty()) {
     DP_TRY(named, default_model_path());
+  }
+  if (is_link(named)) {
+    DP_TRY(const std::string path, path_of_link(named));
+    if (!path.empty()) return path;
+    return fail(ErrorKind::kInvalidInput, "The model of %s is not in the store; doppler pull fetches it.",
+                named.c_str());
   }
   std::error_code error;
   if (!store::is_store_name(named) || std::filesystem::exists(named, error)) return named;
@@ -231,6 +265,13 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const s
 }
 
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
+  for (const AdapterFile& adapter : flags.load.adapters) {
+    if (adapter.name.empty() || flags.takes_names) continue;
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --lora was given the name \"%s\"; only doppler serve and bench --streams have "
+                "requests that ask for adapters by name.",
+                printable(adapter.name).c_str());
+  }
   ProgressLine line;
   const auto progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
     line.show(stage, done, total);
@@ -241,6 +282,13 @@ Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
 
 Result<Model> load_quietly(const ModelFlags& flags, const ProgressCallback& progress, LoadExtras extras) {
   LoadOptions options = flags.load;
+  if (gpu::names_several(options.device) && !flags.takes_devices) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Flag --device was given \"%s\"; only doppler run, serve, batch and bench --streams use several "
+        "devices.",
+        printable(options.device).c_str());
+  }
   options.verify = !flags.no_verify;
   if (options.cache_dir.empty()) options.cache_dir = user_cache_dir();
   if (flags.no_tuning) options.tuned = false;
@@ -283,7 +331,7 @@ Result<std::vector<int32_t>> parse_tokens(std::string_view text) {
 }
 
 Result<std::string> read_text_file(const std::string& path) {
-  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  std::FILE* file = path == "-" ? stdin : open_stdio(path, "rb");
   if (!file) return fail(ErrorKind::kIo, "Cannot open %s: %s.", path.c_str(), std::strerror(errno));
   std::string text;
   char buffer[65536];

@@ -22,6 +22,8 @@ struct ModelFlags {
   std::string template_file;
   bool no_tuning = false;
   bool no_verify = false;
+  bool takes_names = false;    // --lora NAME=FILE: adapters may have names
+  bool takes_devices = false;  // --device 0,1: something dispatches requests over several
   LoadOptions load;
   PresetUse preset;
 };
@@ -29,7 +31,7 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
 void add_load_flags(Args& args, ModelFlags& flags);                    // those that do not name the model
 void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16, f32 or q8_0
 void add_log_flag(Args& args);
-// $XDG_CACHE_HOME/doppler or ~/.cache/doppler: compiled kernels, tuning. Empty: neither variable is set.
+// user_folder(UserFolder::kCache): compiled kernels, tuning.
 std::string user_cache_dir();
 // Writes what --trace recorded, if it was given; `code` is the verb's exit code, 1 if the file cannot be written.
 int finish_trace(int code);

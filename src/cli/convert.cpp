@@ -7,12 +7,16 @@
 #include <filesystem>
 
 #include "base/json.h"
+#include "cli/adapter_flags.h"
 #include "cli/common.h"
+#include "cli/convert_adapter.h"
 #include "cli/self_test.h"
 #include "cli/transfer_line.h"
 #include "cli/verbs.h"
 #include "engine/hints_of_tuning_native.h"
 #include "engine/rdrr_fields.h"
+#include "formats/adapters/merge.h"
+#include "formats/adapters/whole_tensors.h"
 #include "formats/convert/convert_native.h"
 #include "formats/file_set_native.h"
 #include "formats/quant/mix.h"
@@ -36,7 +40,8 @@ struct ConvertFlags {
   std::vector<std::string> words, tensors, metadata;
   ConvertOptions options;
   ModelFlags device;  // for the self test
-  std::string to, layout, shard_size, hints_file;
+  std::string to, layout, shard_size, hints_file, base;
+  std::vector<AdapterFile> adapters;                          // merged
   std::optional<std::vector<formats::RdrrKernelHint>> hints;  // of hints_file
   bool no_hints = false, self_test = false, json = false, quiet = false;
 };
@@ -72,6 +77,14 @@ void add_flags(Args& args, ConvertFlags& flags) {
   args.flag("no-hints", 0, "without the kernel hints of IN", &flags.no_hints);
   args.flag("self-test", 0, "store logits of this machine's GPU, for doppler verify", &flags.self_test);
   args.text("webgpu", 0, "PROVIDER", "of the self test: dawn or wgpu", &flags.device.load.webgpu);
+  args.group("Adapters");
+  args.custom("lora", 0, "FILE[:SCALE]", "merge a low-rank adapter into the weights; may be repeated",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(AdapterFile file, parse_adapter(value));
+                flags.adapters.push_back(std::move(file));
+                return {};
+              });
+  args.name("base", 0, "MODEL", "of an IN that is an adapter: its base model", &flags.base);
   args.group("Work");
   args.count("threads", 't', "N", "threads (default: one a processor)", &o.threads);
   args.flag("fast", 0, "whole tensors in memory instead of some rows at a time", &o.whole_tensors);
@@ -190,10 +203,24 @@ void add_architecture(const formats::Checkpoint& model, ConvertOptions& options)
   options.family = config->family;
 }
 
+Result<void> merge(const AdapterFile& file, formats::Checkpoint& model) {
+  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(file.path));
+  DP_TRY(const formats::Adapter adapter, run_now(formats::open_adapter(std::move(files))));
+  DP_TRY(const formats::ModelConfig config, formats::read_config(model));
+  DP_TRY(formats::FittedAdapter fitted, formats::fit_adapter(adapter, config));
+  formats::put_whole_tensors(fitted, model);
+  DP_TRY(const formats::ModelConfig changed,
+         formats::read_config(model));  // its embeddings may not be tied any more
+  auto merging = formats::merge_adapter(std::make_shared<const formats::FittedAdapter>(std::move(fitted)),
+                                        file.scale, changed, model);
+  return run_now(std::move(merging));
+}
+
 Result<formats::ConvertReport> convert(ConvertFlags& flags) {
   DP_TRY(auto files, formats::open_file_set(flags.words[0]));
   DP_TRY(const auto model, run_now(formats::open_checkpoint(std::move(files))));
   if (flags.options.to == OutputKind::kRdrr) add_architecture(*model, flags.options);
+  for (const AdapterFile& adapter : flags.adapters) DP_CHECK(merge(adapter, *model));
   TransferLine line;
   formats::ConvertCallbacks callbacks;
   callbacks.stop = [] { return g_stop.load(); };
@@ -226,9 +253,15 @@ int convert_verb(std::span<const std::string> arguments) {
   Args args(
       "doppler convert [flags] IN OUT",
       "Converts a model: a GGUF file, Hugging Face folder or RDRR folder to a .gguf file or an RDRR folder, "
-      "quantised as asked. The same command goes on after an interruption.");
+      "quantised as asked. The same command goes on after an interruption. Or an adapter: a PEFT folder to a "
+      ".gguf "
+      "file, a GGUF adapter to a PEFT folder.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (const Result<bool> is_adapter = names_adapter(flags.words); !is_adapter || *is_adapter) {
+    if (!is_adapter) return exit_failed(is_adapter.error());
+    return convert_adapter({.words = flags.words, .base = flags.base, .replace = flags.options.replace});
+  }
   if (auto checked = finish_options(flags); !checked) return exit_usage(checked.error());
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);

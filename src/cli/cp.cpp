@@ -24,7 +24,7 @@ int cp_verb(std::span<const std::string> arguments) {
   Args args("doppler cp [flags] NAME TARGET",
             "Gives a stored model a second name (no bytes are copied where the disk has links), or copies it "
             "to a path "
-            "(TARGET has a / or is a folder).");
+            "(TARGET has a / or is a folder; a folder that is not there is made).");
   args.words("NAME TARGET", &words);
   args.flag("json", 0, "print one JSON object", &json);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
@@ -35,7 +35,9 @@ int cp_verb(std::span<const std::string> arguments) {
   if (!models) return exit_failed(models.error());
   std::string path = words[1];
   if (is_path(words[1])) {
-    if (auto copied = models->copy_out(words[0], words[1]); !copied) return exit_failed(copied.error());
+    auto copied = models->copy_out(words[0], words[1]);
+    if (!copied) return exit_failed(copied.error());
+    path = std::move(*copied);
   } else {
     auto copy = models->copy(words[0], words[1]);
     if (!copy) return exit_failed(copy.error());

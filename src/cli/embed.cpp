@@ -2,9 +2,6 @@
 // error or Ctrl-C keeps the finished ones; one NumPy file is written at the end.
 #include "engine/embed.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +9,7 @@
 
 #include "base/base64.h"
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/measure.h"
@@ -108,24 +106,23 @@ class Output {
   static Result<Output> open(const std::string& path) {
     Output out(path);
     if (path.empty()) return out;
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file >= 0) out.file_.reset(::fdopen(file, "wb"));
+    out.file_ = OpenFile::open(
+        path, {.reads = false, .writes = true, .makes = true, .readers = FileReaders::kAsUserSet});
     return out.file_ ? Result<Output>(std::move(out)) : out.failed();
   }
   Result<void> write(const std::string& text) {
-    std::FILE* file = file_ ? file_.get() : stdout;
+    if (!file_) {
+      const bool is_written =
+          std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+      return is_written ? Result<void>() : failed();
+    }
     // EINVAL: what has no length, such as a pipe.
-    if (file_ && is_first_ && ::ftruncate(::fileno(file), 0) != 0 && errno != EINVAL) return failed();
+    if (is_first_ && !file_.resize(0) && errno != EINVAL) return failed();
     is_first_ = false;
-    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0)
-      return failed();
-    return {};
+    return file_.write(text) ? Result<void>() : failed();
   }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   explicit Output(std::string path) : path_(std::move(path)) {}
   Unexpected failed() const {
     return fail(ErrorKind::kIo, "Cannot write %s: %s.", path_.empty() ? "standard output" : path_.c_str(),
@@ -133,7 +130,7 @@ class Output {
   }
 
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  OpenFile file_;
   bool is_first_ = true;
 };
 

@@ -1,6 +1,7 @@
 #include "cli/generate_flags.h"
 
 #include "engine/loaded_model.h"
+#include "kernels/step/draft_text.h"
 
 namespace doppler::cli {
 namespace {
@@ -64,7 +65,13 @@ void add_sampling_flags(Args& args, GenerateOptions& o) {
       "the same seed gives the same text; with several sequences only with --lane exact (default 0)",
       &s.seed);
   args.texts("stop", 0, "TEXT", "end before this text; may be repeated", &o.stop);
+  args.flag("json-blanks", 0, "blanks may stand between the tokens of JSON that a schema or a tool asks for",
+            &o.grammar.json_blanks);
   args.flag("ignore-eos", 0, "go on past the end token", &o.ignore_eos);
+  args.count("draft-rows", 0, "N",
+             "of --draft: tokens that a step checks, 2 to 8, whether or not that is faster (default: as many "
+             "as pay)",
+             &o.draft_rows, {.least = 2, .most = kernels::kMostDraftRows});
   args.custom("when-full", 0, "stop|slide",
               "at the end of the context: stop (default) or drop the older half",
               [&o](std::string_view value) -> Result<void> {

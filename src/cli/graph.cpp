@@ -35,7 +35,9 @@ struct Recorded {
   const lowering::PlanReport* report = nullptr;
 };
 
-Result<void> choose_plan(Recorded& recorded, const std::string& name) {
+// name: empty stands for the plan of the first decode step.
+Result<void> choose_plan(Recorded& recorded, std::string name) {
+  if (name.empty()) name = recorded.runner->decode_plan(/*greedy=*/true, 1).name;
   std::string known;
   for (const gpu::Plan& plan : recorded.runner->plans()) {
     known += (known.empty() ? "" : ", ") + plan.name;
@@ -128,13 +130,14 @@ void print(Recorded& recorded) {
 }  // namespace
 
 int graph_verb(std::span<const std::string> arguments) {
-  GraphFlags flags{.model = {}, .words = {}, .plan = "decode.greedy"};
+  GraphFlags flags;
   Args args("doppler graph [flags] [MODEL]",
             "Shows a model as mathematics, the rules that lowered it to dispatches, the refused rules with "
             "reasons, and the "
             "dispatches. Nothing is loaded.");
   args.words("MODEL", &flags.words);
-  args.text("plan", 0, "NAME", "which plan's rules and dispatches (default decode.greedy)", &flags.plan);
+  args.text("plan", 0, "NAME", "which plan's rules and dispatches (default: that of the first decode step)",
+            &flags.plan);
   args.flag("json", 0, "print one JSON object: nodes, rules, dispatches", &flags.json);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (const auto code = parse_or_exit(args, arguments)) return *code;

@@ -4,8 +4,10 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "cli/adapter_flags.h"
 #include "cli/common.h"
 #include "cli/dry_run.h"
+#include "cli/inspect_adapter.h"
 #include "cli/inspection.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -102,13 +104,13 @@ void print_text_side(const engine::TextModel& text) {
   } else {
     std::printf("\nTokenizer: none that can be used. %s\n", text.tokenizer_problem.c_str());
   }
-  if (text.template_source.empty()) {
+  if (text.templates.chat.source.empty()) {
     std::printf("\nChat template: none\n");
-  } else if (text.template_problem.empty()) {
+  } else if (text.templates.chat.problem.empty()) {
     std::printf("\nChat template: %s (--template prints it)\n",
-                format_bytes(text.template_source.size()).c_str());
+                format_bytes(text.templates.chat.source.size()).c_str());
   } else {
-    std::printf("\nChat template: it cannot be used. %s\n", text.template_problem.c_str());
+    std::printf("\nChat template: it cannot be used. %s\n", text.templates.chat.problem.c_str());
   }
 }
 
@@ -258,7 +260,7 @@ int inspect_verb(std::span<const std::string> arguments) {
   InspectFlags flags;
   Args args("doppler inspect [flags] [FILE]",
             "Shows the contents and the needs of a model (GGUF file or Hugging Face folder; default: the "
-            "shipped model).");
+            "shipped model), or of an adapter, whose fit to a model named after it is checked.");
   args.words("FILE", &flags.words);
   args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)",
             &flags.synthetic);
@@ -276,6 +278,13 @@ int inspect_verb(std::span<const std::string> arguments) {
     print_architectures(flags.json);
     return 0;
   }
+  const Result<bool> is_adapter = names_adapter(flags.words);
+  if (!is_adapter) return exit_failed(is_adapter.error());
+  if (*is_adapter && flags.words.size() <= 2) {
+    const auto printed =
+        print_adapter(flags.words[0], flags.words.size() == 2 ? flags.words[1] : "", flags.json);
+    return printed ? 0 : exit_failed(printed.error());
+  }
   if (flags.words.size() > 1) {
     return exit_usage(
         Error(ErrorKind::kInvalidInput, "Several files were given; one is inspected at a time."));
@@ -288,10 +297,10 @@ int inspect_verb(std::span<const std::string> arguments) {
   auto found = inspect(flags);
   if (!found) return exit_failed(found.error());
   if (flags.show_template) {
-    if (found->text.template_source.empty()) {
+    if (found->text.templates.chat.source.empty()) {
       return exit_failed(Error(ErrorKind::kUnsupported, "The model has no chat template."));
     }
-    std::printf("%s\n", found->text.template_source.c_str());
+    std::printf("%s\n", found->text.templates.chat.source.c_str());
   } else if (flags.json) {
     std::printf("%s\n", to_text(inspection_json(*found), 2).c_str());
   } else {

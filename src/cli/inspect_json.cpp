@@ -99,8 +99,10 @@ Json inspection_json(const Inspection& found) {
   out["types"] = Json::object();
   for (const auto& [name, share] : found.types) out["types"][name] = share_json(share);
   out["tokenizer"] = tokenizer_json(found.text);
-  out["chat_template"] = found.text.template_source.empty() ? Json() : Json(found.text.template_source);
-  if (!found.text.template_problem.empty()) out["chat_template_problem"] = found.text.template_problem;
+  out["chat_template"] =
+      found.text.templates.chat.source.empty() ? Json() : Json(found.text.templates.chat.source);
+  if (!found.text.templates.chat.problem.empty())
+    out["chat_template_problem"] = found.text.templates.chat.problem;
   out["metadata"] = metadata_json(checkpoint);
   Json tensors = Json::array();
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {

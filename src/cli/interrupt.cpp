@@ -27,6 +27,7 @@ InterruptFlag::InterruptFlag() {
 }
 InterruptFlag::~InterruptFlag() { std::signal(SIGINT, SIG_DFL); }
 bool InterruptFlag::raised() const { return g_raised; }
+const std::atomic<bool>* InterruptFlag::flag() const { return &g_raised; }
 
 InterruptGuard::InterruptGuard(Session& session) {
   g_session = &session;

@@ -1,6 +1,8 @@
 // Ctrl-C ends the generation, or what else is under way, not the program; a second one ends the program.
 #pragma once
 
+#include <atomic>
+
 #include "doppler/doppler.h"
 
 namespace doppler::cli {
@@ -21,6 +23,7 @@ class InterruptFlag {
   InterruptFlag(const InterruptFlag&) = delete;
   InterruptFlag& operator=(const InterruptFlag&) = delete;
   bool raised() const;
+  const std::atomic<bool>* flag() const;  // the same
 };
 
 }  // namespace doppler::cli

@@ -7,6 +7,7 @@
 #include "engine/score.h"
 #include "formats/safetensors/safetensors_writer.h"
 #include "formats/sink.h"
+#include "images/prepared_image.h"
 
 namespace doppler::cli {
 namespace {
@@ -14,20 +15,52 @@ namespace {
 struct LogitsFlags {
   ModelFlags model;
   std::string tokens, out;
+  std::vector<std::string> images;
   bool hidden = false;
 };
 
 struct Scored {
   std::vector<float> logits;  // [T, V]
   std::vector<float> hidden;  // [L + 1, T, H]
+  // The pixels of the pictures' tiles, one after another. A row for each token of a picture: the values that replace
+  // its embedding, then those that are added after the first layers.
+  std::vector<float> pixels, image_rows;
+  uint64_t image_row_size = 0;
 };
 
-Result<Scored> score(Model& model, std::span<const uint32_t> tokens, bool hidden) {
+// The numbers of the pictures' tokens in the place of expanded ones, and what the tower makes of the pictures.
+Result<Model::Impl::Prompt> read_images(Model& model, std::span<const uint32_t> tokens,
+                                        std::span<const std::string> files, Scored& out) {
+  std::vector<std::shared_ptr<const Image>> pictures;
+  for (const std::string& file : files) {
+    DP_TRY(auto image, Image::load(file));
+    pictures.push_back(std::move(image));
+  }
+  DP_TRY(Model::Impl::Prompt prompt, model.impl().image_prompt({tokens.begin(), tokens.end()}, pictures));
+  model::PlanRunner& runner = *model.impl().loaded->runner;
+  for (const auto& image : prompt.images) {
+    for (const images::Picture& tile : image->prepared.tiles) {
+      const std::vector<float> values = images::processor_values(runner.images()->encoder().rules(), tile);
+      out.pixels.insert(out.pixels.end(), values.begin(), values.end());
+    }
+    runner.images()->take(image);
+    DP_TRY(const std::vector<float> rows,
+           gpu::run_to_completion(runner.device(), runner.images()->read(*image)));
+    out.image_rows.insert(out.image_rows.end(), rows.begin(), rows.end());
+    out.image_row_size = runner.images()->encoder().row_size();
+  }
+  return prompt;
+}
+
+Result<Scored> score(Model& model, std::span<const uint32_t> given, const LogitsFlags& flags) {
+  const bool hidden = flags.hidden;
+  Scored out;
+  DP_TRY(const Model::Impl::Prompt prompt, read_images(model, given, flags.images, out));
+  const std::span<const uint32_t> tokens = prompt.tokens;
   model::PlanRunner& runner = *model.impl().loaded->runner;
   const formats::ModelConfig& config = runner.config();
   const size_t length = tokens.size();
   const size_t width = config.hidden_dim;
-  Scored out;
   if (hidden) out.hidden.resize((config.n_layers + 1) * length * width);
   const auto on_rows = [&](uint32_t pos, uint32_t count, const model::PlanRunner::Rows& rows) {
     out.logits.insert(out.logits.end(), rows.logits.begin(), rows.logits.end());
@@ -51,6 +84,13 @@ Result<void> write(const Model& model, const Scored& scored, const LogitsFlags& 
   if (flags.hidden)
     items.push_back(
         {"hidden", DType::kF32, {model.info().n_layers + 1, length, width}, bytes_of(scored.hidden)});
+  if (!flags.images.empty()) {
+    items.push_back({"pixel_values", DType::kF32, {scored.pixels.size()}, bytes_of(scored.pixels)});
+    items.push_back({"image_embeddings",
+                     DType::kF32,
+                     {scored.image_rows.size() / scored.image_row_size, scored.image_row_size},
+                     bytes_of(scored.image_rows)});
+  }
   const std::pair<std::string, std::string> metadata[] = {{"model", model.info().name},
                                                           {"lane", flags.model.load.lane},
                                                           {"preset", flags.model.preset.used.name}};
@@ -66,6 +106,10 @@ int logits_verb(std::span<const std::string> arguments) {
   Args args("doppler logits --model PATH --tokens 1,2,3 --out FILE.safetensors",
             "Writes the logits of every position: tensor `logits` F32 [T, V]. Needs no tokenizer.");
   args.text("tokens", 0, "IDS", "token ids: 1,2,3", &flags.tokens);
+  args.texts("image", 0, "FILE",
+             "a picture whose tokens the ids have in full, in order; also `pixel_values` F32, as the model's "
+             "processor makes them, and `image_embeddings` F32 [N, H]; may be repeated",
+             &flags.images);
   args.text("out", 'o', "FILE", "safetensors file to write", &flags.out);
   args.flag("hidden", 0, "also `hidden` F32 [L+1, T, H]: input of layer 0, then output of each layer",
             &flags.hidden);
@@ -77,9 +121,10 @@ int logits_verb(std::span<const std::string> arguments) {
   auto ids = parse_tokens(flags.tokens);
   if (!ids) return exit_usage(ids.error());
   const std::vector<uint32_t> tokens(ids->begin(), ids->end());
+  flags.model.load.images = !flags.images.empty();
   auto model = load_named_model(flags.model, {.all_logits = true, .hidden = flags.hidden});
   if (!model) return exit_failed(model.error());
-  auto scored = score(*model, tokens, flags.hidden);
+  auto scored = score(*model, tokens, flags);
   if (!scored) return exit_failed(scored.error());
   const uint64_t width = model->impl().loaded->runner->config().hidden_dim;
   if (auto written = write(*model, *scored, flags, tokens.size(), width); !written)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process.h"
 #include "base/text.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
@@ -30,6 +31,8 @@ constexpr Verb kVerbs[] = {
     {"rm", rm_verb, "remove models from the store"},
     {"cp", cp_verb, "a stored model under a second name, or out of the store"},
     {"serve-models", serve_models_verb, "a folder of models over HTTP"},
+    {"peers", peers_verb, "the machines nearby that share, and what each has"},
+    {"share", share_verb, "offer stored models to other machines, piece by piece"},
     {"web", web_verb, "chat with models in the browser: the page, served here"},
     {"convert", convert_verb, "a model to GGUF or RDRR, or to other number types"},
     {"devices", devices_verb, "list the GPUs and what they offer"},
@@ -87,7 +90,7 @@ int main_with(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   doppler::gpu::own_process();
-  const int code = doppler::cli::main_with({argv + 1, argv + argc});
+  const int code = doppler::cli::main_with(doppler::begin_program(argc, argv));
   // A full disk must not look like success if the output is redirected to a file.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fprintf(stderr, "doppler: The output could not be written.\n");

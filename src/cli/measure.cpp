@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "cli/build_commit.h"
 
 namespace doppler::cli {
@@ -62,7 +63,7 @@ Result<void> check_report_file(const std::string& file) {
     return fail(ErrorKind::kIo, "Cannot write %s: it is a folder.", file.c_str());
   // As write_file_atomically() writes.
   const std::string temporary = file + ".part";
-  std::FILE* made = std::fopen(temporary.c_str(), "ab");
+  std::FILE* made = open_stdio(temporary, "ab");
   if (!made) return fail(ErrorKind::kIo, "Cannot write %s: %s.", file.c_str(), std::strerror(errno));
   std::fclose(made);
   std::remove(temporary.c_str());

@@ -9,8 +9,8 @@
 
 namespace doppler::cli {
 
-// Loads the model with the context of --ctx; without that flag with the usual context, or with `positions` if that is
-// more. Drafts only if --draft is on.
+// Loads the model with the context of --ctx. Without that flag the context is the usual one, or `positions` if that is
+// more. The model drafts only if --draft names a drafter.
 Result<Model> load_for(const ModelFlags& given, uint64_t positions);
 
 // The program, its commit and the flags' preset, now.

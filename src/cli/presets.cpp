@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/own_folders_native.h"
 #include "cli/args.h"
 #include "cli/builtin_presets.h"
 #include "cli/common.h"
@@ -127,11 +128,8 @@ Result<void> use_preset(Args& args, std::string_view name, PresetUse& use) {
 }  // namespace
 
 std::string user_preset_dir() {
-  if (const char* base = std::getenv("XDG_CONFIG_HOME"); base && *base)
-    return std::string(base) + "/doppler/presets";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::string(home) + "/.config/doppler/presets";
-  return {};
+  const std::string folder = user_folder(UserFolder::kConfig);
+  return folder.empty() ? folder : folder + "/presets";
 }
 
 Result<Preset> parse_preset(std::string_view name, std::string_view text) {

@@ -33,7 +33,7 @@ void add_preset_flag(Args& args, PresetUse& use);
 
 // `text` is a preset's file. Errors: no such JSON; a flag that no verb with presets has.
 Result<Preset> parse_preset(std::string_view name, std::string_view text);
-// $XDG_CONFIG_HOME/doppler/presets or ~/.config/doppler/presets. Empty: neither variable is set.
+// "presets" in user_folder(UserFolder::kConfig). Empty: there is no such folder.
 std::string user_preset_dir();
 
 }  // namespace doppler::cli

@@ -9,7 +9,9 @@
 #include <cstdlib>
 
 #include "base/json.h"
+#include "base/own_folders_native.h"
 #include "cli/common.h"
+#include "cli/pull_peers.h"
 #include "cli/transfer_line.h"
 #include "cli/verbs.h"
 
@@ -30,12 +32,13 @@ struct PullFlags {
   std::vector<std::string> words;
   store::PullOptions options;
   std::string endpoint;
+  PullPeers peers;
   bool json = false, quiet = false;
 };
 
 std::string from_environment(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value && *value ? value : otherwise;
+  const std::string value = environment_variable(name);
+  return value.empty() ? otherwise : value;
 }
 
 void add_flags(Args& args, PullFlags& flags) {
@@ -59,12 +62,15 @@ void add_flags(Args& args, PullFlags& flags) {
   args.flag("json", 0, "print one JSON object", &flags.json);
   args.flag("quiet", 'q', "no progress", &flags.quiet);
   add_log_flag(args);
+  flags.peers.add_flags(args);
 }
 
 Result<void> check(const PullFlags& flags) {
   if (flags.words.size() != 1) {
-    return fail(ErrorKind::kInvalidInput,
-                "One source is needed: an address, org/name[:file or quantisation][@revision], or a path.");
+    return fail(
+        ErrorKind::kInvalidInput,
+        "One source is needed: an address, org/name[:file or quantisation][@revision], a swarm: link, or a "
+        "path.");
   }
   constexpr uint32_t kMostConnections = 64;
   if (flags.options.connections == 0 || flags.options.connections > kMostConnections) {
@@ -77,7 +83,28 @@ Result<void> check(const PullFlags& flags) {
   return {};
 }
 
-void print_report(const store::Pulled& pulled, double seconds, bool json) {
+std::string peers_text(const std::vector<swarm::PeerReport>& peers, const store::Pulled& pulled) {
+  if (peers.empty()) return "";
+  std::string text = "from the source: " + format_bytes(pulled.received_bytes) + "\n";
+  for (const swarm::PeerReport& peer : peers) {
+    if (peer.is_source) continue;
+    text += "from " + peer.address + ": " + format_bytes(peer.bytes) +
+            (peer.dropped.empty() ? "" : ", dropped: " + peer.dropped) + "\n";
+  }
+  return text;
+}
+
+Json peers_json(const std::vector<swarm::PeerReport>& peers) {
+  Json out = Json::array();
+  for (const swarm::PeerReport& peer : peers) {
+    if (peer.is_source) continue;
+    out.push_back({{"address", peer.address}, {"bytes", peer.bytes}, {"dropped", peer.dropped}});
+  }
+  return out;
+}
+
+void print_report(const store::Pulled& pulled, const std::vector<swarm::PeerReport>& peers, double seconds,
+                  bool json) {
   const store::StoredModel& model = pulled.model;
   if (json) {
     Json report = store::record_json(model.record);
@@ -87,6 +114,8 @@ void print_report(const store::Pulled& pulled, double seconds, bool json) {
     report["was_there"] = pulled.was_there;
     report["resumed_bytes"] = pulled.resumed_bytes;
     report["received_bytes"] = pulled.received_bytes;
+    report["peer_bytes"] = pulled.peer_bytes;
+    report["peers"] = peers_json(peers);
     report["seconds"] = seconds;
     std::printf("%s\n", to_text(report, 2).c_str());
     return;
@@ -100,9 +129,10 @@ void print_report(const store::Pulled& pulled, double seconds, bool json) {
   for (const store::StoredFile& file : model.record.files) is_verified = is_verified && file.is_verified;
   const std::string resumed =
       pulled.resumed_bytes ? " (" + format_bytes(pulled.resumed_bytes) + " were there already)" : "";
-  std::printf("%s: %s%s in %.1f s, %s\ndoppler run -m %s \"...\" uses it\n", model.name.c_str(),
+  std::printf("%s: %s%s in %.1f s, %s\n%sdoppler run -m %s \"...\" uses it\n", model.name.c_str(),
               format_bytes(model.record.bytes()).c_str(), resumed.c_str(), seconds,
-              is_verified ? "hashes checked" : "not checked: the source names no hash", model.name.c_str());
+              is_verified ? "hashes checked" : "not checked: the source names no hash",
+              peers_text(peers, pulled).c_str(), model.name.c_str());
 }
 
 }  // namespace
@@ -111,7 +141,8 @@ int pull_verb(std::span<const std::string> arguments) {
   PullFlags flags;
   Args args("doppler pull [flags] SOURCE",
             "Fetches a model into the store: from an address, a Hugging Face repository "
-            "(org/name[:file or quantisation][@revision]) or a path. The same command goes on after an "
+            "(org/name[:file or quantisation][@revision]), a swarm: link or a path. The same command goes on "
+            "after an "
             "interruption.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
@@ -132,17 +163,24 @@ int pull_verb(std::span<const std::string> arguments) {
   };
   if (!flags.quiet) {
     options.on_progress = [&](const store::PullProgress& p) {
-      line.show("pulling " + p.name, p.done, p.total);
+      line.show("pulling " + p.name + flags.peers.rates_text(), p.done, p.total);
     };
+  }
+  if (auto opened =
+          flags.peers.open(flags.words[0], options.web.times.stall_seconds, &g_stop, options.on_notice);
+      !opened) {
+    return exit_usage(opened.error());
   }
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   const auto start = std::chrono::steady_clock::now();
-  auto pulled = store::pull(flags.words[0], *models, options);
+  auto pulled = flags.peers.pull(flags.words[0], *models, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   line.clear();
   if (!pulled) return exit_failed(pulled.error());
-  print_report(*pulled, seconds, flags.json);
+  print_report(*pulled, flags.peers.report(), seconds, flags.json);
+  std::fflush(stdout);
+  flags.peers.wait_for_others(seconds);
   return 0;
 }
 

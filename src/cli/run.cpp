@@ -1,15 +1,16 @@
 // doppler run: one answer to a prompt, or a chat. Flags here, the chat loop in chat.cpp, the closing line and
 // the JSON object in run_report.cpp.
-#include <unistd.h>
 
 #include <cstdio>
 #include <optional>
 
+#include "base/process.h"
 #include "cli/chat.h"
 #include "cli/common.h"
 #include "cli/dry_run.h"
 #include "cli/generate_flags.h"
 #include "cli/interrupt.h"
+#include "cli/link.h"
 #include "cli/measure.h"
 #include "cli/run_report.h"
 #include "cli/verbs.h"
@@ -23,6 +24,8 @@ struct RunFlags {
   std::vector<std::string> words;
   std::optional<std::vector<int32_t>> tokens;
   std::string save, restore, system;
+  PullPeers peers;
+  std::vector<std::string> images;
   bool interactive = false, json = false, raw = false, quiet = false, dry_run = false;
 };
 
@@ -45,7 +48,7 @@ Result<std::string> prompt_text(const RunFlags& flags) {
   std::string prompt;
   for (const std::string& word : flags.words) prompt += (prompt.empty() ? "" : " ") + word;
   if (flags.words.empty() || prompt == "-") {
-    if (::isatty(STDIN_FILENO) == 1)
+    if (is_terminal(StandardStream::kInput))
       std::fputs("The prompt is read from here; end it with Ctrl-D on a line of its own.\n", stderr);
     return read_text_file("-");
   }
@@ -64,7 +67,8 @@ Result<Generation> answer(Session& session, const Model& model, const RunFlags& 
   if (is_chat(model, flags)) {
     std::vector<Message> messages(session.messages().begin(), session.messages().end());
     if (messages.empty() && !flags.system.empty()) messages.push_back({"system", flags.system});
-    messages.push_back({"user", prompt});
+    DP_TRY(Message asked, user_message(prompt, flags.images));
+    messages.push_back(std::move(asked));
     return session.chat(messages, flags.generate.options, on_text);
   }
   return session.generate(prompt, flags.generate.options, on_text);
@@ -80,7 +84,9 @@ void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char*
       return fail(ErrorKind::kInvalidInput, "%s is given beside another grammar; an answer has one.",
                   source.c_str());
     }
-    grammar = {.kind = kind, .text = std::string(given), .source = source};
+    grammar.kind = kind;
+    grammar.text = std::string(given);
+    grammar.source = source;
     if (kind == GrammarKind::kRegex) return {};
     DP_TRY(grammar.text, read_text_file(std::string(given)));
     return {};
@@ -88,12 +94,20 @@ void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char*
 }
 
 Result<void> check(const RunFlags& flags) {
+  if (!flags.images.empty() && (flags.interactive || flags.raw || flags.tokens)) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Flag --image goes with a prompt for the chat template: not with -i (which has /image), --raw or "
+        "--tokens.");
+  }
   if (flags.tokens && !flags.words.empty()) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
   }
   if (flags.generate.options.logprobs && !flags.json) {
     return fail(ErrorKind::kInvalidInput, "Flag --logprobs needs --json, which prints them.");
   }
+  if (flags.interactive && !flags.generate.options.prediction.empty())
+    return fail(ErrorKind::kInvalidInput, "Flag --prediction is for one answer; -i has many.");
   if (flags.interactive && (flags.json || flags.tokens || !flags.words.empty())) {
     return fail(ErrorKind::kInvalidInput,
                 "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
@@ -116,6 +130,8 @@ int run_verb(std::span<const std::string> arguments) {
                 DP_TRY(flags.tokens, parse_tokens(value));
                 return {};
               });
+  args.texts("image", 0, "FILE", "a picture before the prompt: PNG, JPEG, WebP, GIF, BMP; may be repeated",
+             &flags.images);
   args.text("system", 0, "TEXT", "system message", &flags.system);
   args.flag("raw", 0, "continue the text itself, without the chat template", &flags.raw);
   args.text("template", 0, "FILE", "Jinja chat template instead of the model's own",
@@ -141,14 +157,29 @@ int run_verb(std::span<const std::string> arguments) {
                    GrammarKind::kGrammar);
   add_grammar_flag(args, flags, "regex", "REGEX", "the answer is after this regular expression",
                    GrammarKind::kRegex);
+  args.custom("prediction", 0, "FILE",
+              "a text that the answer may repeat, such as the one to be edited; it is only faster",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(flags.generate.options.prediction, read_text_file(std::string(value)));
+                return {};
+              });
   args.flag("quiet", 'q', "no closing line of figures", &flags.quiet);
   args.flag("dry-run", 0, "say what memory this would take and whether it fits; load nothing",
             &flags.dry_run);
   add_generate_flags(args, flags.generate);
+  flags.model.takes_devices = true;
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
+  args.group("A model swarm:... that is not in the store (default: the machines of this network that share)");
+  flags.peers.add_peer_flag(args);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
 
+  // Without pictures there is no need for the tower.
+  flags.model.load.images = flags.interactive || !flags.images.empty();
+  if (is_link(flags.model.model)) {
+    if (auto pulled = pull_link(flags.model.model, flags.peers, flags.quiet); !pulled)
+      return exit_failed(pulled.error());
+  }
   if (flags.dry_run) return dry_run(flags.model, flags.json);
   auto model = load_named_model(flags.model);
   if (!model) return exit_failed(model.error());

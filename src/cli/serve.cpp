@@ -1,10 +1,13 @@
 // doppler serve: models over HTTP. Flags and what they mean here; the server is src/server.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
+#include "cli/model_facts.h"
+#include "cli/sharing.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
 #include "server/server.h"
@@ -20,13 +23,17 @@ struct ServeFlags {
   server::ServerOptions server;
   std::vector<std::string> models, keys, pinned;
   std::string key_file, log_format = "text";
+  std::vector<std::string> shared;
+  std::string share_at = "127.0.0.1";
+  SharingOptions sharing;
   uint32_t port = kUsualPort;
   uint64_t body_bytes = server::HttpLimits{}.body_bytes;
-  bool json = false;
+  bool json = false, template_tools = false, no_warm_up = false;
 };
 
 void add_flags(Args& args, ServeFlags& flags) {
   server::ServerOptions& o = flags.server;
+  flags.model.takes_devices = true;
   flags.model.load.sequences = kDefaultPlaces;
   args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: only this machine)",
             &o.http.host);
@@ -48,9 +55,14 @@ void add_flags(Args& args, ServeFlags& flags) {
              "models loaded at a time; the one unused for longest leaves (default: all)",
              &o.service.most_loaded);
   args.texts("pin", 0, "NAME", "a model that stays loaded; may be repeated", &flags.pinned);
+  args.flag("lora-updates", 0, "clients may load adapters from this machine's files and unload them",
+            &o.service.adapters_may_change);
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
   args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
             &flags.model.template_file);
+  args.flag("template-tools", 0,
+            "refuse tools that a model's template does not know (default: the conversation tells of them)",
+            &flags.template_tools);
   args.group("Files and batches");
   args.text("files", 0, "FOLDER",
             "where clients' files and batches are kept (default: a folder that ends with the server)",
@@ -66,6 +78,13 @@ void add_flags(Args& args, ServeFlags& flags) {
              &flags.model.load.pool_tokens);
   args.bytes("cache-host", 0, "SIZE", "host memory for prefixes that left the GPU's, such as 8G (default 0)",
              &flags.model.load.cache_host_bytes);
+  args.count("chunk-tokens", 0, "N",
+             "tokens of a chunk of a stream at most; 0, the default: 1 where they come slower than 50 a "
+             "second, or else up to 16",
+             &o.service.defaults.batch, {.least = 0, .most = openai::kMostChunkTokens});
+  args.flag("no-warm-up", 0,
+            "be ready before the kernels ran once: on a CPU the first requests wait for them",
+            &flags.no_warm_up);
   args.count("connections", 0, "N", "connections at a time (default 1024)", &o.http.most_connections);
   args.bytes("body", 0, "SIZE", "the longest body of a request (default 32M)", &flags.body_bytes);
   args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)",
@@ -79,8 +98,18 @@ void add_flags(Args& args, ServeFlags& flags) {
              &o.http.drain_seconds);
   args.text("log-format", 0, "text|json",
             "of the line that each request leaves on standard output (default text)", &flags.log_format);
+  args.group("Models for other machines (doppler pull)");
+  args.texts("share", 0, "NAME", "offer this stored model piece by piece; may be repeated (default: none)",
+             &flags.shared);
+  args.text("share-at", 0, "ADDRESS", "where, HOST:PORT (default 127.0.0.1:8019: this machine alone)",
+            &flags.share_at);
+  args.bytes("share-limit", 0, "BYTES", "upload at most so much a second, such as 2M (default: no limit)",
+             &flags.sharing.listen.upload_bytes_per_second);
+  args.flag("hidden", 0, "do not announce the shared models' machine on its network",
+            &flags.sharing.is_hidden);
   args.group("If a request does not say");
   add_sampling_flags(args, o.service.defaults);
+  args.group("Device");
   add_load_flags(args, flags.model);
 }
 
@@ -124,14 +153,26 @@ Result<void> check(ServeFlags& flags) {
   if (o.gate.origin.find_first_of("\r\n") != std::string::npos) {
     return fail(ErrorKind::kInvalidInput, "Flag --origin takes one line.");
   }
+  if (o.service.adapters_may_change && flags.model.load.adapter_slots == 0) {
+    constexpr uint32_t kUsualSlots = 8;
+    flags.model.load.adapter_slots = kUsualSlots;
+  }
   DP_CHECK(check_options(o.service.defaults));
   DP_CHECK(read_keys(flags));
+  DP_CHECK(flags.sharing.set_address(flags.share_at));
   o.http.port = static_cast<uint16_t>(flags.port);
   o.http.limits.body_bytes = flags.body_bytes;
   o.gate.is_loopback = server::is_loopback_host(o.http.host);
   o.service.places = places;
   o.logs_json = flags.log_format == "json";
   return {};
+}
+
+std::vector<AdapterFile> named_adapters(const LoadOptions& load) {
+  std::vector<AdapterFile> out;
+  std::ranges::copy_if(load.adapters, std::back_inserter(out),
+                       [](const AdapterFile& file) { return !file.name.empty(); });
+  return out;
 }
 
 // "NAME=MODEL" or only MODEL, whose name is then that of its file or folder.
@@ -146,6 +187,7 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
     std::error_code error;
     const size_t equals = std::filesystem::exists(text, error) ? std::string::npos : text.find('=');
     ModelFlags model = flags.model;
+    if (!out.empty()) model.load.adapters.clear();  // they are of one model
     model.model = equals == std::string::npos ? text : text.substr(equals + 1);
     if (equals != std::string::npos && model.model.empty())
       return fail(ErrorKind::kInvalidInput,
@@ -166,10 +208,15 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
       }
     }
     out.push_back(
-        {.name = std::move(name),
+        {.name = name,
          .path = path,
          .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
-         .is_pinned = false});
+         .facts = [model, name] { return model_facts(model, name); },
+         .is_pinned = false,
+         .adapters = named_adapters(model.load),
+         .unknown_tools = flags.template_tools ? server::UnknownTools::kRefused : server::UnknownTools::kTold,
+         .warms_up = !flags.no_warm_up,
+         .places = flags.model.load.sequences});
   }
   for (const std::string& name : flags.pinned) {
     bool found = false;
@@ -183,6 +230,20 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   return out;
 }
 
+// Null: no model is shared.
+Result<std::unique_ptr<Sharing>> share_models(ServeFlags& flags, std::vector<SharedModel>& shared) {
+  if (flags.shared.empty()) return std::unique_ptr<Sharing>();
+  DP_TRY(std::unique_ptr<Sharing> sharing, Sharing::open(flags.sharing));
+  DP_TRY(shared, share_stored(sharing->share(), flags.shared));
+  const swarm::Share* share = &sharing->share();
+  flags.server.service.counters = {
+      {"doppler:shared_bytes_total", "Bytes of shared models that other machines asked for.",
+       [share] { return share->bytes_sent(); }},
+      {"doppler:shared_requests_total", "Requests of other machines about shared models.",
+       [share] { return share->requests(); }}};
+  return sharing;
+}
+
 }  // namespace
 
 int serve_verb(std::span<const std::string> arguments) {
@@ -192,18 +253,31 @@ int serve_verb(std::span<const std::string> arguments) {
             "after the answers under way.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  flags.server.service.has_seed = std::ranges::find(args.given(), "seed") != args.given().end();
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
   auto sources = sources_of(flags);
   if (!sources) return exit_usage(sources.error());
   const std::string name = sources->front().name;
+  std::vector<SharedModel> shared;
+  const auto sharing = share_models(flags, shared);
+  if (!sharing) return exit_failed(sharing.error());
   auto server = server::Server::open(flags.server, std::move(*sources));
   if (!server)
     return server.error().kind() == ErrorKind::kInvalidInput ? exit_usage(server.error())
                                                              : exit_failed(server.error());
   if (flags.json) {
-    std::printf("%s\n", to_text(Json{{"url", (*server)->url()}, {"port", (*server)->port()}}).c_str());
+    Json out = {{"url", (*server)->url()}, {"port", (*server)->port()}};
+    for (const SharedModel& model : shared) {
+      out["shared"].push_back(
+          {{"name", model.name}, {"link", model.link}, {"address", (*sharing)->address()}});
+    }
+    std::printf("%s\n", to_text(out).c_str());
   } else {
     std::printf("%s is served at %s (Ctrl-C ends it)\n", name.c_str(), (*server)->url().c_str());
+    for (const SharedModel& model : shared) {
+      std::printf("%s is shared: doppler pull %s --peer %s\n", model.name.c_str(), model.link.c_str(),
+                  (*sharing)->address().c_str());
+    }
   }
   std::fflush(stdout);
   if (auto served = (*server)->run(); !served) return exit_failed(served.error());

@@ -19,15 +19,16 @@ int serve_models_verb(std::span<const std::string> arguments) {
             "Serves the files of a folder (default: the store) over HTTP: read only, with ranges and CORS. "
             "Ctrl-C ends it.");
   args.words("FOLDER", &words);
-  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: only this machine)",
-            &options.host);
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+            &options.listen.host);
   args.count("port", 'p', "PORT", "port (default 8017; 0: any free one)", &port);
   args.text("origin", 0, "ORIGIN", "whose web pages may read, such as https://example.org (default *: all)",
             &options.origin);
-  args.count("connections", 0, "N", "at most so many at once (default 256)", &options.most_connections);
+  args.count("connections", 0, "N", "at most so many at once (default 256)",
+             &options.listen.most_connections);
   args.count("timeout", 0, "SECONDS",
-             "until a connection without a whole request, or that takes no data, is closed (default 30)",
-             &options.timeout_seconds);
+             "until a connection without a whole request, or that takes nothing, is closed (default 30)",
+             &options.listen.timeout_seconds);
   args.flag("json", 0, "print one JSON object when it listens", &json);
   add_log_flag(args);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
@@ -37,13 +38,13 @@ int serve_models_verb(std::span<const std::string> arguments) {
     return exit_usage(Error(ErrorKind::kInvalidInput,
                             format_text("Flag --port was given %u; allowed is 0 to 65535.", port)));
   }
-  if (options.most_connections == 0 || options.timeout_seconds == 0) {
+  if (options.listen.most_connections == 0 || options.listen.timeout_seconds == 0) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "Flags --connections and --timeout take 1 or more."));
   }
   if (options.origin.find_first_of("\r\n") != std::string::npos) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "Flag --origin takes one line."));
   }
-  options.port = static_cast<uint16_t>(port);
+  options.listen.port = static_cast<uint16_t>(port);
   if (words.empty()) {
     auto models = store::ModelStore::open();
     if (!models) return exit_failed(models.error());
@@ -52,7 +53,7 @@ int serve_models_verb(std::span<const std::string> arguments) {
     options.folder = words[0];
   }
   const std::string folder = options.folder;
-  auto server = store::FileServer::open(std::move(options));
+  auto server = store::open_file_server(std::move(options));
   if (!server) return exit_failed(server.error());
   if (json) {
     const Json out = {{"url", (*server)->url()}, {"port", (*server)->port()}, {"folder", folder}};

@@ -2,14 +2,18 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "formats/adapters/write_adapter.h"
+#include "formats/file_sink_native.h"
 #include "formats/quant/mix.h"
 #include "formats/synth/shapes.h"
 #include "formats/synth/synth_native.h"
+#include "formats/synth/synthetic_adapter.h"
 
 namespace doppler::cli {
 namespace {
@@ -63,11 +67,28 @@ Result<double> write_timed(const formats::SyntheticModel& model, const std::stri
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+Result<void> write_adapter(std::unique_ptr<formats::SyntheticModel> model, uint32_t rank,
+                           const std::string& path) {
+  DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint,
+         run_now(formats::open_checkpoint(formats::synthetic_file_set(std::move(model)))));
+  DP_TRY(const formats::ModelConfig config, formats::read_config(*checkpoint));
+  const formats::Adapter adapter = formats::synthetic_adapter(config, rank);
+  DP_TRY(const std::unique_ptr<formats::FileSink> sink, formats::FileSink::create(path));
+  DP_CHECK(formats::write_gguf_adapter(adapter, config, *sink));
+  DP_CHECK(sink->commit());
+  std::printf("%s: synthetic adapter of rank %u for %s, %zu matrices, %llu numbers\n", path.c_str(), rank,
+              config.name.c_str(), adapter.tensors.size(),
+              static_cast<unsigned long long>(adapter.numbers()));
+  return {};
+}
+
 }  // namespace
 
 int synth_verb(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   std::string out;
+  uint32_t adapter_rank = 0;
+  std::optional<double> agree;
   bool list = false, json = false, replace = false;
   Args args("doppler synth SHAPE[:QUANT] -o FILE.gguf",
             "Writes a synthetic model: the shape of a published one, or of any config.json, with random "
@@ -75,6 +96,19 @@ int synth_verb(std::span<const std::string> arguments) {
             "speed only.");
   args.words("SHAPE[:QUANT]", &words);
   args.text("out", 'o', "FILE", "the GGUF file to write", &out);
+  args.count("adapter", 0, "RANK",
+             "an adapter (LoRA) of that rank for the model, of all matrices in its layers, instead of it",
+             &adapter_rank, {.least = 1, .most = formats::kMostAdapterRank});
+  args.custom("agree", 0, "P",
+              "a model whose text is known, to measure drafts: in this share of tokens, 0 to 1, a draft "
+              "model agrees with "
+              "a target of 1",
+              [&agree](std::string_view value) -> Result<void> {
+                agree = parse_double(value);
+                if (agree && *agree >= 0 && *agree <= 1) return {};
+                return fail(ErrorKind::kInvalidInput, "Flag --agree was given \"%s\"; allowed is 0 to 1.",
+                            printable(value).c_str());
+              });
   args.flag("replace", 0, "put the result in the place of a FILE that exists", &replace);
   args.flag("list", 'l', "list the shapes and quantisations", &list);
   args.flag("json", 0, "print one JSON object", &json);
@@ -86,13 +120,22 @@ int synth_verb(std::span<const std::string> arguments) {
                             "One SHAPE[:QUANT] and -o FILE are needed; --list shows the shapes."));
   }
 
+  if (agree && adapter_rank != 0) {
+    return exit_usage(
+        Error(ErrorKind::kInvalidInput,
+              "Flag --agree is for a model; --adapter writes an adapter, whose text is not known."));
+  }
   std::error_code error;
   if (!replace && std::filesystem::exists(out, error)) {
     return exit_failed(
         Error(ErrorKind::kInvalidInput, out + " exists already; --replace puts the result in its place."));
   }
-  auto model = formats::SyntheticModel::make(words[0]);
+  auto model = formats::SyntheticModel::make(words[0], agree);
   if (!model) return exit_usage(model.error());
+  if (adapter_rank != 0) {
+    const auto written = write_adapter(std::move(*model), adapter_rank, out);
+    return written ? 0 : exit_failed(written.error());
+  }
   auto seconds = write_timed(**model, out);
   if (!seconds) return exit_failed(seconds.error());
   const double gigabytes = static_cast<double>((*model)->size()) / 1e9;

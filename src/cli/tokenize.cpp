@@ -1,9 +1,8 @@
 // doppler tokenize and detokenize: only the model's tokenizer, without a GPU.
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
 
@@ -106,7 +105,7 @@ int detokenize_verb(std::span<const std::string> arguments) {
     std::printf("%s\n", to_text(out).c_str());
   } else {
     std::fwrite(decoded->data(), 1, decoded->size(), stdout);
-    if (::isatty(STDOUT_FILENO) == 1) std::printf("\n");  // elsewhere the bytes are exactly the text
+    if (is_terminal(StandardStream::kOutput)) std::printf("\n");  // elsewhere the bytes are exactly the text
   }
   return 0;
 }

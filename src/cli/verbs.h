@@ -34,6 +34,8 @@ int show_verb(std::span<const std::string> arguments);
 int rm_verb(std::span<const std::string> arguments);
 int cp_verb(std::span<const std::string> arguments);
 int serve_models_verb(std::span<const std::string> arguments);
+int peers_verb(std::span<const std::string> arguments);
+int share_verb(std::span<const std::string> arguments);
 int web_verb(std::span<const std::string> arguments);
 int verify_verb(std::span<const std::string> arguments);
 

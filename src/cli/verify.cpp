@@ -1,12 +1,12 @@
 // doppler verify: whether a model's bytes are those that were written (RDRR), whether it can be understood, and
 // whether it gives the logits that it gave when it was converted. Repairs damaged files from another copy.
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/self_test.h"
 #include "cli/verbs.h"
@@ -46,17 +46,12 @@ class HashLine {
   bool shown_ = false;
 };
 
-bool exists(const std::string& path) {
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0;
-}
-
 // The folder of an RDRR model: named itself or by its manifest. Empty: the path is something else.
 std::string rdrr_folder(const std::string& path) {
   const std::string ending = std::string("/") + formats::kRdrrManifestName;
   if (path.ends_with(ending)) return path.substr(0, path.size() - ending.size());
   const std::string shard = path + "/" + formats::rdrr_shard_name(0);
-  return exists(path + ending) || exists(shard) ? path : std::string();
+  return is_there(path + ending) || is_there(shard) ? path : std::string();
 }
 
 Result<formats::RdrrFolderCheck> check_bytes(const std::string& folder, const VerifyFlags& flags,
@@ -103,8 +98,8 @@ Result<formats::FetchFile> fetch_from(const std::string& source) {
     job.url = source + slash + file;
     job.path = to;
     DP_TRY([[maybe_unused]] const store::Downloaded done, store::download(*web, job, {}));
-    const bool renamed = std::rename((to + ".part").c_str(), to.c_str()) == 0;
-    std::remove((to + ".journal").c_str());
+    const bool renamed = rename_path(to + ".part", to);
+    remove_file(to + ".journal");
     if (renamed) return {};
     return fail(ErrorKind::kIo, "Cannot write %s: %s.", to.c_str(), std::strerror(errno));
   });
@@ -165,8 +160,8 @@ void check_structure(const VerifyFlags& flags, VerifyReport& report) {
     part.problems.push_back(text.error().sentence());
   } else {
     if (!text->tokenizer) report.notes.push_back("No tokenizer: " + text->tokenizer_problem);
-    if (!text->template_problem.empty())
-      report.notes.push_back("No chat template: " + text->template_problem);
+    if (!text->templates.chat.problem.empty())
+      report.notes.push_back("No chat template: " + text->templates.chat.problem);
   }
   if (!part.problems.empty()) return;
   part.state = State::kOk;
@@ -203,7 +198,7 @@ void check_self_test(const VerifyFlags& flags, const formats::RdrrManifest& mani
 Result<VerifyReport> verify(VerifyFlags& flags) {
   VerifyReport report;
   DP_TRY(flags.model.model, named_model_path(flags.model.model));
-  if (!exists(flags.model.model)) return forward(named_files(flags.model.model, "").error());
+  if (!is_there(flags.model.model)) return forward(named_files(flags.model.model, "").error());
   report.model = flags.model.model;
   const std::string folder = rdrr_folder(flags.model.model);
   if (folder.empty()) {

@@ -1,10 +1,9 @@
 // doppler web: the page (web/page), served to the browser of this machine. Models run there, not here.
-#include <spawn.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/child_process.h"
 #include "base/json.h"
 #include "cli/beside_program.h"
 #include "cli/common.h"
@@ -26,15 +25,6 @@ Result<std::string> built_page() {
               "cmake --build --preset wasm --target doppler_core && node web/page/build.mjs");
 }
 
-// Does nothing without a desktop: the address was printed.
-void open_in_browser(const std::string& url) {
-  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) return;
-  std::string program = "xdg-open", address = url;
-  char* const arguments[] = {program.data(), address.data(), nullptr};
-  pid_t child = 0;
-  ::posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ);
-}
-
 // Browsers give WebGPU to pages of https and of the machine itself.
 bool is_this_machine(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -54,8 +44,8 @@ int web_verb(std::span<const std::string> arguments) {
             "page is at /, "
             "the package at /doppler.mjs, the default model at /models/storyteller.gguf. Ctrl-C ends it.");
   args.count("port", 'p', "PORT", "port (default 8018; 0: any free one)", &port);
-  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: only this machine)",
-            &options.host);
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+            &options.listen.host);
   args.text("site", 0, "FOLDER", "the built page (default: web/dist beside the program)", &options.folder);
   args.flag("no-open", 0, "do not open a browser", &no_open);
   args.flag("json", 0, "print one JSON object when it listens", &json);
@@ -65,7 +55,7 @@ int web_verb(std::span<const std::string> arguments) {
     return exit_usage(Error(ErrorKind::kInvalidInput,
                             format_text("Flag --port was given %u; allowed is 0 to 65535.", port)));
   }
-  options.port = static_cast<uint16_t>(port);
+  options.listen.port = static_cast<uint16_t>(port);
   if (options.folder.empty()) {
     auto page = built_page();
     if (!page) return exit_failed(page.error());
@@ -75,8 +65,8 @@ int web_verb(std::span<const std::string> arguments) {
     return exit_failed(Error(ErrorKind::kIo, "There is no index.html in " + options.folder +
                                                  "; node web/page/build.mjs --out FOLDER makes the page."));
   }
-  const bool is_near = is_this_machine(options.host);
-  auto server = store::FileServer::open(std::move(options));
+  const bool is_near = is_this_machine(options.listen.host);
+  auto server = store::open_file_server(std::move(options));
   if (!server) return exit_failed(server.error());
   const std::string url = (*server)->url();
   if (json) {
@@ -92,7 +82,7 @@ int web_verb(std::span<const std::string> arguments) {
                  "a proxy with "
                  "a certificate before it.\n");
   }
-  if (!no_open && !json) open_in_browser(url);
+  if (!no_open && !json) show_in_browser(url);
   if (auto served = (*server)->run(); !served) return exit_failed(served.error());
   return 0;
 }

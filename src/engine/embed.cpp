@@ -39,7 +39,9 @@ class Pool {
   std::vector<double> sums_;
 };
 
-float sigmoid(double x) { return static_cast<float>(1 / (1 + std::exp(-x))); }
+Score score_of(double x, size_t tokens) {
+  return {.value = static_cast<float>(1 / (1 + std::exp(-x))), .tokens = static_cast<uint32_t>(tokens)};
+}
 
 // The question that Qwen3-Reranker was trained with (its model card).
 constexpr std::string_view kAsk =
@@ -69,13 +71,13 @@ Result<std::vector<uint32_t>> question(const tokenizer::Tokenizer& tokenizer, co
 }
 
 // GGUF files of such models have only the head's two rows, "yes" first, as classes of the last token.
-Task<Result<float>> judged_by_classes(LoadedModel& loaded, std::string query, std::string text) {
+Task<Result<Score>> judged_by_classes(LoadedModel& loaded, std::string query, std::string text) {
   DP_CO_TRY(const std::vector<uint32_t> tokens, question(*loaded.text.tokenizer, query, text));
   DP_CO_TRY(const std::vector<float> scores, co_await embed_tokens(*loaded.runner, tokens, {}, 2));
-  co_return sigmoid(double{scores[0]} - double{scores[1]});
+  co_return score_of(double{scores[0]} - double{scores[1]}, tokens.size());
 }
 
-Task<Result<float>> judged(LoadedModel& loaded, std::string query, std::string text) {
+Task<Result<Score>> judged(LoadedModel& loaded, std::string query, std::string text) {
   const tokenizer::Tokenizer& tokenizer = *loaded.text.tokenizer;
   DP_CO_CHECK(only_token(tokenizer, "<|im_start|>"));
   DP_CO_TRY(const uint32_t yes, only_token(tokenizer, "yes"));
@@ -88,7 +90,7 @@ Task<Result<float>> judged(LoadedModel& loaded, std::string query, std::string t
     difference = double{last[yes]} - double{last[no]};
   };
   DP_CO_CHECK(co_await score_tokens(*loaded.runner, tokens, on_rows));
-  co_return sigmoid(difference);
+  co_return score_of(difference, tokens.size());
 }
 
 }  // namespace
@@ -148,8 +150,12 @@ Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> t
   co_return out;
 }
 
-Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text) {
+Task<Result<Score>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text) {
   const ModelConfig& config = loaded.runner->config();
+  if (!loaded.runner->options().all_logits) {
+    co_return fail(ErrorKind::kUnsupported, "The model %s was loaded to write text, not to score it.",
+                   config.name.c_str());
+  }
   const tokenizer::Tokenizer* tokenizer = loaded.text.tokenizer.get();
   if (!tokenizer) {
     co_return fail(ErrorKind::kUnsupported, "The model's tokenizer cannot be used: %s",
@@ -170,7 +176,7 @@ Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, st
   for (uint32_t& type : pair.types) type = std::min(type, std::max(1u, config.n_token_types) - 1);
   const std::vector<uint32_t> tokens(pair.ids.begin(), pair.ids.end());
   DP_CO_TRY(const std::vector<float> score, co_await embed_tokens(*loaded.runner, tokens, pair.types, 1));
-  co_return sigmoid(double{score[0]});
+  co_return score_of(double{score[0]}, tokens.size());
 }
 
 }  // namespace doppler::engine

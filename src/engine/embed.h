@@ -27,7 +27,11 @@ Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> t
 
 // The score of a text for a query, 0 to 1. For an encoder with a class head it is the sigmoid of the one class. For a
 // model that writes text it is the share of "yes" against "no" (Qwen3-Reranker's question); its plans give all logits,
-// or those two as classes. Error: another model; one without a tokenizer.
-Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text);
+// or those two as classes. Error: another model, or one that was loaded to write text or has no tokenizer.
+struct Score {
+  float value = 0;
+  uint32_t tokens = 0;  // that were evaluated
+};
+Task<Result<Score>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text);
 
 }  // namespace doppler::engine

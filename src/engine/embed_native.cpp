@@ -15,13 +15,11 @@ Result<Embedding> Model::embed(std::span<const int32_t> tokens, const EmbedOptio
   return gpu::run_to_completion(*impl_->device, engine::embed(runner, std::move(ids), options));
 }
 
-Result<float> Model::rerank(std::string_view query, std::string_view text) {
-  model::PlanRunner& runner = *impl_->loaded->runner;
-  if (!runner.options().all_logits) {
-    return fail(ErrorKind::kUnsupported, "The model %s was loaded to write text, not to score it.",
-                runner.config().name.c_str());
-  }
-  return gpu::run_to_completion(*impl_->device, engine::rerank_score(*impl_->loaded, query, text));
+Result<float> Model::rerank(std::string_view query, std::string_view text, uint32_t* tokens) {
+  DP_TRY(const engine::Score score,
+         gpu::run_to_completion(*impl_->device, engine::rerank_score(*impl_->loaded, query, text)));
+  if (tokens) *tokens = score.tokens;
+  return score.value;
 }
 
 }  // namespace doppler

@@ -5,6 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "engine/model_options.h"
+#include "kernels/step/draft_text.h"
+
 namespace doppler {
 namespace {
 
@@ -48,6 +51,7 @@ Result<void> check_options(const GenerateOptions& options) {
       {"dry-range", static_cast<double>(s.dry_range), 0, kernels::kDryHistory},
       {"top-logprobs", static_cast<double>(options.top_logprobs), 0,
        options.logprobs ? kMaxTopLogprobs : 0.0},
+      {"draft-rows", static_cast<double>(options.draft_rows), 0, kernels::kMostDraftRows},
   };
   DP_CHECK(check_bounds(bounds));
   if (std::ranges::count(options.stop, "") > 0) {
@@ -108,6 +112,19 @@ std::vector<uint32_t> tokens_with(const tokenizer::Tokenizer& tokenizer, std::sp
 
 Result<void> check_options(const GenerateOptions& options, const AnswerConfig& config, uint32_t max_batch) {
   DP_CHECK(doppler::check_options(options));
+  if (!options.draft.empty()) {
+    DP_TRY(const model::Drafting asked, drafting_of(options.draft));
+    if (asked == model::Drafting::kNext && !config.drafters.next_layer) {
+      return fail(
+          ErrorKind::kUnsupported,
+          "The drafter next was asked for, but the model has no next-token layer, or it was not loaded "
+          "(--draft).");
+    }
+    if (asked == model::Drafting::kModel && !config.drafters.model) {
+      return fail(ErrorKind::kUnsupported,
+                  "The drafter model was asked for, but no draft model was loaded (--draft-model).");
+    }
+  }
   const uint32_t most_readbacks = max_batch / std::max(1u, options.batch);
   const Bound bounds[] = {
       {"batch", static_cast<double>(options.batch), 1, static_cast<double>(max_batch)},
@@ -116,6 +133,11 @@ Result<void> check_options(const GenerateOptions& options, const AnswerConfig& c
   };
   DP_CHECK(check_bounds(bounds));
   return check_biases(options.sampling, config.vocab_size);
+}
+
+model::Drafter drafter_of(const GenerateOptions& options, const AnswerConfig& config) {
+  const Result<model::Drafting> asked = options.draft.empty() ? config.drafting : drafting_of(options.draft);
+  return asked ? model::drafter_of(*asked, config.drafters) : model::Drafter::kNone;
 }
 
 model::GenerationSettings settings_of(const GenerateOptions& o, const AnswerConfig& config,
@@ -154,6 +176,10 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const AnswerConf
   out.max_tokens = segment.max_tokens;
   if (o.stop_on_device) out.stop_tokens = config.stop_tokens;
   out.ignore_stop = o.ignore_eos;
+  out.drafter = drafter_of(o, config);
+  if (tokenizer && out.drafter == model::Drafter::kLookup && !o.prediction.empty()) {
+    if (const auto ids = tokenizer->encode(o.prediction)) out.prediction.assign(ids->begin(), ids->end());
+  }
   out.masked = o.grammar.kind != GrammarKind::kNone;
   if (tokenizer && s.dry_multiplier > 0) out.dry_breakers = tokens_with(*tokenizer, s.dry_breakers);
   return out;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "doppler/doppler.h"
-#include "engine/scheduler/draft_policy.h"
 #include "model/generation.h"
 #include "tokenizer/tokenizer.h"
 
@@ -12,8 +11,9 @@ namespace doppler::engine {
 struct AnswerConfig {
   uint32_t vocab_size = 0, ctx_len = 0;
   std::vector<uint32_t> stop_tokens;
-  uint32_t batch = model::kDefaultBatch;  // decode steps of a submit, where the options do not say
-  DraftUse drafts = DraftUse::kNever;     // where the runner can
+  uint32_t batch = model::kDefaultBatch;             // decode steps of a submit, unless the options say
+  model::Drafting drafting = model::Drafting::kOff;  // unless the options say
+  model::LoadedDrafters drafters;
 };
 
 // Errors: those of the public check_options(), submits out of their range, a logit bias outside the vocabulary.
@@ -26,7 +26,9 @@ struct Segment {
   uint32_t slides = 0;      // before it
   uint32_t generated = 0;   // tokens before it
 };
-// `tokenizer` says which tokens break repetitions (DRY); null: none do.
+// The drafter that the options ask for, or else the one that the model was loaded for.
+model::Drafter drafter_of(const GenerateOptions& options, const AnswerConfig& config);
+// `tokenizer` gives the tokens that break repetitions (DRY), and those of a prediction. Null: there are no such tokens.
 model::GenerationSettings settings_of(const GenerateOptions& options, const AnswerConfig& config,
                                       const tokenizer::Tokenizer* tokenizer, const Segment& segment);
 

@@ -17,6 +17,9 @@ class GrammarGuide final : public Guide {
     DP_CHECK(matcher_.accept(token));
     return true;
   }
+  std::unique_ptr<Guide> clone() const override {
+    return std::make_unique<GrammarGuide>(matcher_.clone(), ends_);
+  }
 
  private:
   guidance::Matcher matcher_;

@@ -7,6 +7,7 @@
 #include "engine/kernel_hints.h"
 #include "engine/tuning.h"
 #include "engine/vocab_gguf.h"
+#include "formats/projector/projector.h"
 #include "tokenizer/template/render_input.h"
 
 namespace doppler::engine {
@@ -44,30 +45,6 @@ Task<Result<tokenizer::VocabSpec>> read_vocab(const formats::Checkpoint& checkpo
   co_return tokenizer::vocab_from_tokenizer_json(*text, config.value_or(std::string()));
 }
 
-Task<Result<std::string>> read_template(const formats::Checkpoint& checkpoint) {
-  if (const formats::GgufFile* gguf = checkpoint.gguf()) {
-    DP_CO_TRY(const auto source, gguf->get_string("tokenizer.chat_template"));
-    co_return source.value_or(std::string());
-  }
-  DP_CO_TRY(const auto file, co_await checkpoint.read_text("chat_template.jinja"));
-  if (file) co_return *file;
-  DP_CO_TRY(const auto config_text, co_await checkpoint.read_text("tokenizer_config.json"));
-  if (!config_text) co_return std::string();
-  DP_CO_TRY(const Json config, parse_json(*config_text, "tokenizer_config.json"));
-  const Json* source = find(config, "chat_template");
-  if (!source || source->is_null()) co_return std::string();
-  if (source->is_string()) co_return source->get<std::string>();
-  // Older models list several by name.
-  if (source->is_array()) {
-    for (const Json& entry : *source) {
-      DP_CO_TRY(const auto name, get_string(entry, "name"));
-      DP_CO_TRY(const auto text, get_string(entry, "template"));
-      if (name == "default" && text) co_return *text;
-    }
-  }
-  co_return std::string();
-}
-
 Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint,
                                          std::vector<uint32_t>& stop_tokens) {
   if (checkpoint.gguf()) co_return Result<void>();
@@ -78,6 +55,19 @@ Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint,
     add_end_tokens(config, stop_tokens);
   }
   co_return Result<void>();
+}
+
+// The text side of a model that sees.
+Result<void> add_images(const Json& config, const model::ImageStore& store, const model::PlanRunner& runner,
+                        TextModel& text) {
+  DP_TRY(ImageMarks marks,
+         image_marks(config, store.encoder().rules(), runner.config().vocab_size, text.tokenizer.get()));
+  if (store.encoder().tower().tower.sight == formats::PictureSight::kPrompt)
+    marks.most_prompt = runner.chunk() - runner.options().max_sequences;
+  ModelTemplate& chat = text.templates.chat;
+  if (marks.text && chat.source.empty()) chat = parse_template(std::string(marks.text->chat_template));
+  text.images = std::move(marks);
+  return {};
 }
 
 }  // namespace
@@ -102,26 +92,15 @@ Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint,
   }
   DP_CO_CHECK(co_await add_config_end_tokens(checkpoint, out.stop_tokens));
 
-  out.template_source = template_override;
-  if (template_override.empty()) {
-    DP_CO_TRY(out.template_source, co_await read_template(checkpoint));
-  }
-  if (!out.template_source.empty()) {
-    auto parsed = tmpl::ChatTemplate::parse(out.template_source);
-    if (parsed) {
-      out.chat_template = std::move(*parsed);
-    } else if (!template_override.empty()) {
-      co_return forward(std::move(parsed).error().add_while("reading the chat template given"));
-    } else {
-      out.template_problem = parsed.error().message();
-    }
-  }
+  auto loading = load_templates(checkpoint, std::move(template_override));
+  DP_CO_TRY(out.templates, co_await std::move(loading));
   co_return out;
 }
 
 Task<Result<std::unique_ptr<LoadedModel>>> load_model(
     gpu::Device& device, std::unique_ptr<formats::FileSet> files, model::RunnerOptions options,
-    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr) {
+    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr,
+    AdapterSources adapters, std::unique_ptr<formats::FileSet> projector) {
   const auto start = std::chrono::steady_clock::now();
   auto loaded = std::make_unique<LoadedModel>();
   DP_CO_TRY(loaded->checkpoint, co_await formats::open_checkpoint(std::move(files), std::move(rdrr)));
@@ -131,11 +110,26 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
       manifest && manifest->kernel_hints) {
     DP_CO_CHECK(co_await apply_kernel_hints(*manifest->kernel_hints, device.caps(), options.policy));
   }
+  if (options.images) {
+    auto opening = formats::open_projector(*loaded->checkpoint, std::move(projector));
+    DP_CO_TRY(loaded->projector, co_await std::move(opening));
+    options.projector = loaded->projector.get();
+  }
+  auto opening = open_adapters(std::move(adapters), *loaded->checkpoint, options.adapters);
+  DP_CO_TRY(loaded->named_adapters, co_await std::move(opening));
   DP_CO_TRY(loaded->runner, co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options),
                                                              std::move(progress)));
+  if (const model::ImageStore* store = loaded->runner->images()) {
+    DP_CO_CHECK(add_images(loaded->checkpoint->config(), *store, *loaded->runner, loaded->text));
+  }
   loaded->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   loaded->after_load = device.counters();
   co_return loaded;
+}
+
+Result<const ImageMarks*> marks_of(const TextModel& text) {
+  if (text.images) return &*text.images;
+  return fail(ErrorKind::kUnsupported, "This model reads no pictures.");
 }
 
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,
@@ -147,10 +141,11 @@ Result<std::string> apply_chat_template(const TextModel& text, const Json& messa
 }
 
 Result<std::string> apply_chat_template(const TextModel& text, tmpl::RenderInput input) {
-  if (!text.chat_template) {
-    if (!text.template_problem.empty()) {
+  const ModelTemplate& chosen = text.templates.choose(input.tools.is_array(), input.documents.is_array());
+  if (!chosen.parsed) {
+    if (!chosen.problem.empty()) {
       return fail(ErrorKind::kUnsupported, "The model's chat template cannot be used: %s",
-                  text.template_problem.c_str());
+                  chosen.problem.c_str());
     }
     return fail(ErrorKind::kUnsupported, "The model has no chat template; give one with --template FILE.");
   }
@@ -158,7 +153,7 @@ Result<std::string> apply_chat_template(const TextModel& text, tmpl::RenderInput
     input.bos_token = text.tokenizer->token_text(text.tokenizer->bos());
     input.eos_token = text.tokenizer->token_text(text.tokenizer->eos());
   }
-  return text.chat_template->render(input);
+  return chosen.parsed->render(input);
 }
 
 }  // namespace doppler::engine

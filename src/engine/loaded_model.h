@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "base/task.h"
+#include "engine/adapters.h"
+#include "engine/image_prompt.h"
+#include "engine/model_templates.h"
+#include "engine/scheduler/host_drafter.h"
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
 #include "model/plan_runner.h"
-#include "tokenizer/template/chat_template.h"
 #include "tokenizer/tokenizer.h"
 
 namespace doppler::tmpl {
@@ -24,10 +27,9 @@ namespace doppler::engine {
 struct TextModel {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // null: the checkpoint has none
   std::string tokenizer_problem;                          // why it is null
-  std::string template_source;                            // empty: none
-  std::optional<tmpl::ChatTemplate> chat_template;
-  std::string template_problem;       // why there is no chat_template although there is a source
+  ModelTemplates templates;
   std::vector<uint32_t> stop_tokens;  // end-of-generation ids
+  std::optional<ImageMarks> images;   // of a model that was loaded with its vision tower
 };
 // template_override: Jinja text that replaces the model's own, or empty. An override that does not parse is an
 // error; the model's own that does not parse is only noted.
@@ -35,14 +37,24 @@ Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint, s
 
 struct LoadedModel {
   std::unique_ptr<formats::Checkpoint> checkpoint;
+  std::unique_ptr<formats::Checkpoint>
+      projector;  // the tower's file beside a GGUF model; null: there is none
   TextModel text;
   std::unique_ptr<model::PlanRunner> runner;
+  std::vector<NamedAdapter> named_adapters;
+  // A draft model and what asks it; null: there is none.
+  std::unique_ptr<LoadedModel> draft;
+  std::unique_ptr<HostDrafter> drafter;
   double load_seconds = 0;
   gpu::Counters after_load;  // objects created later must not be more
 };
 Task<Result<std::unique_ptr<LoadedModel>>> load_model(
     gpu::Device& device, std::unique_ptr<formats::FileSet> files, model::RunnerOptions options,
-    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr = {});
+    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr = {},
+    AdapterSources adapters = {}, std::unique_ptr<formats::FileSet> projector = nullptr);
+
+// Error: the model reads no pictures, or was loaded without its tower.
+Result<const ImageMarks*> marks_of(const TextModel& text);
 
 // The conversation as the model's template writes it, with the opening of the answer if asked.
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,

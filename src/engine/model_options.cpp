@@ -28,12 +28,18 @@ constexpr uint32_t kBlockReads = 16;
 
 }  // namespace
 
-Result<model::Drafting> drafting_of(std::string_view when) {
-  if (when == "auto") return model::Drafting::kAuto;
-  if (when == "on") return model::Drafting::kOn;
-  if (when == "off") return model::Drafting::kOff;
-  return fail(ErrorKind::kInvalidInput, "Drafting was set to \"%s\"; allowed are auto, on and off.",
-              printable(when).c_str());
+Result<model::Drafting> drafting_of(std::string_view word) {
+  for (const auto& [known, drafting] :
+       {std::pair<std::string_view, model::Drafting>{"auto", model::Drafting::kAuto},
+        {"off", model::Drafting::kOff},
+        {"lookup", model::Drafting::kLookup},
+        {"next", model::Drafting::kNext},
+        {"model", model::Drafting::kModel}}) {
+    if (word == known) return drafting;
+  }
+  return fail(ErrorKind::kInvalidInput,
+              "Drafter \"%s\" is not known; allowed are auto, off, lookup, next and model.",
+              printable(word).c_str());
 }
 
 Result<formats::Pooling> pooling_of(std::string_view kind) {
@@ -62,7 +68,17 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
     DP_TRY(out.pooling, pooling_of(options.pooling));
   }
   DP_TRY(out.drafting, drafting_of(options.draft));
+  if (out.drafting == model::Drafting::kModel && options.draft_model.empty()) {
+    return fail(ErrorKind::kInvalidInput,
+                "The drafter model was asked for, but no draft model is given (--draft-model).");
+  }
+  if (options.draft_acceptance > 1) {
+    return fail(ErrorKind::kInvalidInput, "A share of %g right drafts was asked for; allowed is 0 to 1.",
+                static_cast<double>(options.draft_acceptance));
+  }
+  out.simulated_drafts = options.draft_acceptance;
   out.chunk = options.chunk;
+  out.images = options.images;
   out.tickets = options.ring;
   out.expert_bytes = options.expert_bytes;
   out.layer_table_on_host = options.layer_table_on_host;
@@ -124,7 +140,8 @@ ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
           .scratch_bytes = runner.memory().scratch_bytes,
           .load = describe_load(loaded, device.caps()),
           .has_tokenizer = loaded.text.tokenizer != nullptr,
-          .has_chat_template = loaded.text.chat_template.has_value()};
+          .has_chat_template = loaded.text.templates.chat.parsed.has_value(),
+          .reads_images = runner.options().images};
 }
 
 ExpertPaging paging_of(const LoadedModel& loaded) {

@@ -9,7 +9,7 @@
 namespace doppler::engine {
 
 // LoadOptions::draft. Error: no such word.
-Result<model::Drafting> drafting_of(std::string_view when);
+Result<model::Drafting> drafting_of(std::string_view word);
 // LoadOptions::pooling, which is not empty. Error: no such word.
 Result<formats::Pooling> pooling_of(std::string_view kind);
 // Errors: a lane, cache format, rule or draft that is not known.

@@ -24,6 +24,7 @@ struct Script {
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
           const std::vector<uint32_t>& generated = {}) {
     error.clear();
+    options.draft_rows = 2;
     scheduler = std::move(
         *Scheduler::create(runner, {.vocab_size = 2000, .tickets_ahead = 3, .piece_seconds = piece_seconds}));
     scheduler->hold(held);
@@ -31,7 +32,8 @@ struct Script {
                         {.vocab_size = 2000,
                          .ctx_len = runner.ctx,
                          .stop_tokens = std::move(stops),
-                         .drafts = DraftUse::kAlways},
+                         .drafting = model::Drafting::kNext,
+                         .drafters = {.next_layer = true}},
                         std::move(prompt), std::move(options));
     answer.go_on_behind(generated);
     bool is_going = !answer.ended();
@@ -183,6 +185,16 @@ TEST(OneStream, TokensOfSeveralSubmitsComeBackTogether) {
   // 99 steps after the first token: three tickets of 4 submits of 8, then one of 3 steps.
   EXPECT_EQ(run.runner.submits, 1u + 12u + 1u);
   EXPECT_EQ(run.runner.results.size(), 1u + 3u + 1u);
+}
+
+// Otherwise a slow device would give 16 tokens at a time.
+TEST(OneStream, StepsThatTheOptionsLeaveOpenAreTheSchedulersChoice) {
+  for (const uint32_t batch : {0u, 8u}) {
+    StreamAnswer answer(nullptr, {.vocab_size = 2000, .ctx_len = 64}, {1}, {.batch = batch});
+    const auto request = answer.next_request({});
+    ASSERT_TRUE(request.has_value()) << request.error().message();
+    EXPECT_EQ(request->batch, batch);
+  }
 }
 
 TEST(OneStream, TheHostAloneCanLookForTheEnd) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <semaphore>
 
+#include "gpu/objects_made.h"
+
 namespace doppler::engine {
 namespace {
 
@@ -25,11 +27,23 @@ bool StreamLine::has_news() {
   return !arrived_.tokens.empty() || arrived_.ended;
 }
 
-Arrived StreamLine::take() {
+Arrived StreamLine::take(uint32_t most) {
   const std::lock_guard lock(mutex_);
   Arrived out = arrived_;
-  arrived_.tokens.clear();
-  arrived_.logprobs.clear();
+  if (most == 0 || out.tokens.size() <= most) {
+    arrived_.tokens.clear();
+    arrived_.logprobs.clear();
+    return out;
+  }
+  const auto keep_rest = [most](auto& all, auto& taken) {
+    if (all.empty()) return;
+    all.erase(all.begin(), all.begin() + most);
+    taken.resize(most);
+  };
+  keep_rest(arrived_.tokens, out.tokens);
+  keep_rest(arrived_.logprobs, out.logprobs);
+  out.ended = false;
+  out.has_more = true;
   return out;
 }
 
@@ -49,9 +63,32 @@ bool StreamLine::deliver() {
     arrived_.error = stream_->error();
     arrived_.timings = stream_->timings();
   }
+  tell();
+  return ended;
+}
+
+void StreamLine::accept() {
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_.accepted = true;
+  }
+  if (on_news_) on_news_();
+}
+
+void StreamLine::set_cancelled() {
+  const std::lock_guard lock(mutex_);
+  arrived_.ended = true;
+  if (!arrived_.error) arrived_.reason = StopReason::kCancelled;
+}
+
+void StreamLine::tell() {
   came_.notify_one();
   if (on_news_) on_news_();
-  return ended;
+}
+
+bool StreamLine::is_over() {
+  const std::lock_guard lock(mutex_);
+  return arrived_.ended;
 }
 
 void StreamLine::fail(Error error) {
@@ -60,8 +97,7 @@ void StreamLine::fail(Error error) {
     arrived_.ended = true;
     arrived_.error = std::move(error);
   }
-  came_.notify_one();
-  if (on_news_) on_news_();
+  tell();
 }
 
 Result<std::unique_ptr<SchedulerDriver>> SchedulerDriver::create(gpu::Device& device,
@@ -71,14 +107,14 @@ Result<std::unique_ptr<SchedulerDriver>> SchedulerDriver::create(gpu::Device& de
   return std::unique_ptr<SchedulerDriver>(new SchedulerDriver(device, runner, std::move(scheduler)));
 }
 
-void SchedulerDriver::start_thread() {
-  if (!has_thread()) thread_ = std::thread([this] { run(); });
+void SchedulerDriver::start_thread(Hooks hooks) {
+  if (has_thread()) return;
+  hooks_ = std::move(hooks);
+  thread_ = std::thread([this] { run(); });
 }
 
 uint64_t SchedulerDriver::objects() const {
-  const gpu::Counters& made = device_.counters();
-  return made.buffers_created + made.bind_groups_created + made.pipelines_created -
-         runner_.objects_created_later();
+  return gpu::objects_made(device_.counters()) - runner_.objects_created_later();
 }
 
 SchedulerDriver::~SchedulerDriver() {
@@ -126,12 +162,18 @@ bool SchedulerDriver::turn() {
     run_calls();
   }
   const Result<bool> more = turn.take();
+  if (!more) lost_ = true;
   deliver();
+  if (hooks_.on_turn) hooks_.on_turn();
   return more && *more;
 }
 
 void SchedulerDriver::deliver() {
-  std::erase_if(lines_, [](const std::shared_ptr<StreamLine>& line) { return line->deliver(); });
+  std::erase_if(lines_, [this](const std::shared_ptr<StreamLine>& line) {
+    if (!line->deliver()) return false;
+    if (hooks_.on_end) hooks_.on_end(line);
+    return true;
+  });
 }
 
 void SchedulerDriver::run_calls() {
@@ -192,23 +234,50 @@ Result<std::shared_ptr<StreamLine>> SchedulerDriver::submit(engine::Request requ
   std::shared_ptr<StreamLine> line;
   call([&] {
     stream = begin(std::move(request), parent);
-    if (stream) line = lines_.emplace_back(std::make_shared<StreamLine>(*stream, nullptr));
+    if (!stream) return;
+    line = lines_.emplace_back(std::make_shared<StreamLine>(nullptr));
+    line->stream_ = *stream;
+    line->accept();
   });
   if (!stream) return forward(std::move(stream).error());
   return line;
 }
 
+Result<void> SchedulerDriver::check_now(const engine::Request& request, size_t waiting) {
+  return scheduler_->check(request, waiting);
+}
+
+Result<void> SchedulerDriver::check(const engine::Request& request, size_t waiting) {
+  Result<void> out;
+  call([&] { out = check_now(request, waiting); });
+  return out;
+}
+
+uint32_t SchedulerDriver::most_tokens(const engine::Request& request) const {
+  return engine::most_tokens(request, runner_.ctx_len());
+}
+
 std::shared_ptr<StreamLine> SchedulerDriver::submit_later(engine::Request request,
                                                           std::shared_ptr<StreamLine> parent,
                                                           std::function<void()> on_news) {
-  auto line = std::make_shared<StreamLine>(nullptr, std::move(on_news));
-  post([this, line, parent = std::move(parent), request = std::move(request)] {
+  auto line = std::make_shared<StreamLine>(std::move(on_news));
+  begin_later(line, std::move(request), std::move(parent));
+  return line;
+}
+
+void SchedulerDriver::begin_later(std::shared_ptr<StreamLine> line, engine::Request request,
+                                  std::shared_ptr<StreamLine> parent) {
+  post([this, line = std::move(line), parent = std::move(parent), request = std::move(request)] {
     auto stream = begin(request, parent);
-    if (!stream) return line->fail(std::move(stream).error());
+    if (!stream) {
+      line->fail(std::move(stream).error());
+      if (hooks_.on_end) hooks_.on_end(line);
+      return;
+    }
     line->stream_ = std::move(*stream);
+    line->accept();
     lines_.push_back(line);
   });
-  return line;
 }
 
 void SchedulerDriver::cancel_later(std::shared_ptr<StreamLine> line) {
@@ -258,6 +327,12 @@ SchedulerLoad SchedulerDriver::load() {
             .block_len = blocks.pool().block_len(),
             .host_cache_bytes = blocks.host().used_bytes(),
             .objects_created = objects() - objects_at_start_};
+    load.devices = {{.name = device_.caps().adapter,
+                     .running = load.running,
+                     .waiting = load.waiting,
+                     .free_blocks = load.free_blocks,
+                     .blocks = load.blocks,
+                     .is_lost = is_lost()}};
   });
   return load;
 }

@@ -14,13 +14,14 @@ Task<Result<void>> score_tokens(model::PlanRunner& runner, std::span<const uint3
                    tokens.size(), runner.ctx_len());
   }
   for (const uint32_t token : tokens) {
-    if (token >= runner.config().vocab_size) {
+    if (token >= runner.config().vocab_size && !runner.knows_image_token(token)) {
       co_return fail(ErrorKind::kInvalidInput, "Token %u is outside the vocabulary; allowed is 0 to %u.",
                      token, runner.config().vocab_size - 1);
     }
   }
   for (size_t at = 0; at < tokens.size();) {
-    const auto count = static_cast<uint32_t>(std::min<size_t>(runner.chunk(), tokens.size() - at));
+    const auto most = static_cast<uint32_t>(std::min<size_t>(runner.chunk(), tokens.size() - at));
+    const uint32_t count = runner.uncut_rows(tokens.subspan(at), most);
     const auto pos = static_cast<uint32_t>(at);
     DP_CO_TRY(const model::PlanRunner::Rows rows,
               co_await runner.logits(pos, tokens.subspan(at, count),

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/sha256.h"
 #include "formats/architectures/rope_frequencies.h"
 
@@ -78,6 +79,28 @@ Task<Result<std::string>> scaling_digest(const formats::Checkpoint& checkpoint,
   co_return is_plain ? std::string() : " scaled " + digest.text();
 }
 
+namespace {
+
+// Writes " adapters " and 16 hexadecimal digits over the numbers and scales of the adapters that all answers have.
+// Empty: they have none.
+std::string adapters_digest(const model::PlanRunner& runner) {
+  const std::shared_ptr<const model::AdapterMix>& mix = runner.adapters().first();
+  if (!mix) return {};
+  Digest digest;
+  for (const model::AdapterPart& part : mix->parts) {
+    digest.add(doppler::bytes_of(part.scale));
+    for (const formats::FittedMatrix& matrix : part.adapter->matrices) {
+      for (const std::vector<float>* numbers : {&matrix.a, &matrix.b}) {
+        digest.add(doppler::bytes_of(*numbers).first(
+            std::min<size_t>(kSampleBytes, numbers->size() * sizeof(float))));
+      }
+    }
+  }
+  return " adapters " + digest.text();
+}
+
+}  // namespace
+
 Task<Result<std::string>> session_fingerprint(const LoadedModel& loaded) {
   const model::PlanRunner& runner = *loaded.runner;
   const formats::ModelConfig& c = runner.config();
@@ -85,10 +108,11 @@ Task<Result<std::string>> session_fingerprint(const LoadedModel& loaded) {
   DP_CO_TRY(const std::string digest, co_await std::move(hashing));
   auto looking = scaling_digest(*loaded.checkpoint, c, runner.ctx_len());
   DP_CO_TRY(const std::string scaling, co_await std::move(looking));
-  co_return format_text("%s %s L%u H%u/%u D%u E%u V%u theta %g%s %s weights %s", c.family.c_str(),
+  co_return format_text("%s %s L%u H%u/%u D%u E%u V%u theta %g%s %s weights %s%s", c.family.c_str(),
                         printable(c.name).c_str(), c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim,
                         c.hidden_dim, c.vocab_size, c.rope.theta, scaling.c_str(),
-                        kernels::cache_format_name(runner.options().cache_format), digest.c_str());
+                        kernels::cache_format_name(runner.options().cache_format), digest.c_str(),
+                        adapters_digest(runner).c_str());
 }
 
 }  // namespace doppler::engine

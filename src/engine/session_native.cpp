@@ -1,15 +1,14 @@
 // The life of one generation in a Session (api_impl.h), and the small helpers of the public API.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/api_impl.h"
+#include "engine/dispatch/dispatcher_native.h"
 #include "engine/stream_impl.h"
 #include "engine/tuning.h"
 
@@ -44,7 +43,21 @@ Result<std::vector<uint32_t>> Model::Impl::checked_ids(std::span<const int32_t> 
   return out;
 }
 
-Model::Impl::~Impl() = default;
+engine::Card::Card() = default;
+engine::Card::~Card() = default;
+
+// No driver may hand work to one that has ended.
+void Model::Impl::unload() {
+  if (dispatcher) dispatcher->close();
+  driver.reset();
+  for (const auto& card : others) card->driver.reset();
+  dispatcher.reset();
+  others.clear();
+  loaded.reset();
+  device.reset();
+}
+
+Model::Impl::~Impl() { unload(); }
 Session::Impl::Impl(std::shared_ptr<Model::Impl> owner) : model(std::move(owner)) {}
 Session::Impl::~Impl() = default;
 
@@ -53,7 +66,9 @@ Session::Impl::~Impl() = default;
 Result<void> Session::Impl::begin(const std::vector<uint32_t>& tokens, const GenerateOptions& chosen) {
   DP_CHECK(model->check_generates());
   losses = 0;
-  const auto submit = [&] { return Stream::Impl::begin(model, tokens, chosen, engine::Request(), {}); };
+  engine::Request request;
+  request.images = images;
+  const auto submit = [&] { return Stream::Impl::begin(model, tokens, chosen, request, {}); };
   auto begun = submit();
   if (!begun && model->is_device_lost()) {
     DP_CHECK(open_again(begun.error()));
@@ -87,6 +102,57 @@ void Session::Impl::cancel() {
   if (const std::shared_ptr<Stream::Impl> now = stream.load()) now->cancel();
 }
 
+Result<Model::Impl::Prompt> Model::Impl::chat_prompt(std::span<const Message> messages) {
+  DP_CHECK(check_loaded());
+  DP_TRY(const Json list, messages_json(messages));
+  DP_TRY(std::string text, engine::apply_chat_template(loaded->text, list, /*add_generation_prompt=*/true));
+  std::vector<std::shared_ptr<const Image>> pictures;
+  for (const Message& message : messages) {
+    for (const ContentPart& part : message.parts) {
+      if (part.image) pictures.push_back(part.image);
+    }
+  }
+  if (!pictures.empty()) {
+    DP_TRY(text, expand_pictures(loaded->text, text, pictures));
+  }
+  DP_TRY(const tokenizer::Tokenizer* of_model, tokenizer());
+  // The template writes the special tokens itself.
+  DP_TRY(const std::vector<int32_t> ids,
+         of_model->encode(text, {.add_special = false, .parse_special = true}));
+  return image_prompt(std::vector<uint32_t>(ids.begin(), ids.end()), pictures);
+}
+
+Result<std::string> expand_pictures(const engine::TextModel& model, std::string_view text,
+                                    std::span<const std::shared_ptr<const Image>> pictures) {
+  DP_TRY(const engine::ImageMarks* marks, engine::marks_of(model));
+  std::vector<images::ImageShape> shapes;
+  for (const auto& picture : pictures) {
+    DP_TRY(images::ImageShape shape, images::shape_of(marks->rules, {picture->width, picture->height}));
+    shapes.push_back(std::move(shape));
+  }
+  return engine::expand_images(*marks, text, shapes);
+}
+
+Result<Model::Impl::Prompt> Model::Impl::image_prompt(
+    std::vector<uint32_t> tokens, std::span<const std::shared_ptr<const Image>> pictures) {
+  Prompt prompt{.tokens = std::move(tokens), .images = {}};
+  if (pictures.empty()) return prompt;
+  DP_CHECK(check_loaded());
+  DP_TRY(const engine::ImageMarks* marks, engine::marks_of(loaded->text));
+  for (const auto& picture : pictures) {
+    DP_TRY(images::PreparedImage prepared,
+           images::prepare_image(marks->rules, {{picture->width, picture->height}, picture->rgb}));
+    const std::lock_guard lock(image_mutex);
+    if (!image_numbers) image_numbers.emplace(marks->rules, loaded->runner->images()->capacity());
+    const std::string key = model::image_key(prepared);
+    DP_TRY(auto held, image_numbers->add(std::move(prepared), key));
+    prompt.images.push_back(std::move(held));
+  }
+  const std::lock_guard lock(image_mutex);
+  DP_TRY(prompt.tokens, engine::place_images(*marks, prompt.tokens, prompt.images, *image_numbers));
+  return prompt;
+}
+
 // ---- What a session is asked
 
 Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const GenerateOptions& options) {
@@ -94,6 +160,10 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
     DP_TRY([[maybe_unused]] const Generation unfinished, finish());
   }
   DP_TRY(const std::vector<uint32_t> added, Model::Impl::checked_ids(ids));
+  return start_tokens(added, options);
+}
+
+Result<void> Session::Impl::start_tokens(std::span<const uint32_t> added, const GenerateOptions& options) {
   std::vector<uint32_t> prompt = sequence;
   prompt.insert(prompt.end(), added.begin(), added.end());
   cancelled.store(false, std::memory_order_relaxed);
@@ -137,23 +207,18 @@ Result<Generation> Session::Impl::finish() {
 
 Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
                                        const GenerateOptions& options) {
-  DP_CHECK(model->check_loaded());
-  DP_TRY(const Json list, messages_json(conversation));
-  DP_TRY(const std::string text, engine::apply_chat_template(model->loaded->text, list,
-                                                             /*add_generation_prompt=*/true));
-  DP_TRY(const tokenizer::Tokenizer* tokenizer, model->tokenizer());
-  // The template writes the special tokens itself.
-  DP_TRY(const std::vector<int32_t> ids,
-         tokenizer->encode(text, {.add_special = false, .parse_special = true}));
+  DP_TRY(Model::Impl::Prompt prompt, model->chat_prompt(conversation));
   if (is_generating()) {  // the last one was not finished
     DP_TRY([[maybe_unused]] const Generation unfinished, finish());
   }
   std::vector<uint32_t> before = std::exchange(sequence, {});
-  auto started = start_ids(ids, options);
+  engine::HeldImages images_before = std::exchange(images, std::move(prompt.images));
+  auto started = start_tokens(prompt.tokens, options);
   if (started) {
     messages.assign(conversation.begin(), conversation.end());
   } else {
     sequence = std::move(before);
+    images = std::move(images_before);
   }
   return started;
 }
@@ -169,6 +234,22 @@ Result<Generation> Session::Impl::run(const TextCallback& on_text) {
   }
 }
 
+namespace {
+
+// As templates read them.
+Json parts_json(std::span<const ContentPart> parts) {
+  Json list = Json::array();
+  for (const ContentPart& part : parts) {
+    Json shown = Json::object();
+    shown["type"] = part.image ? "image" : "text";
+    if (!part.image) shown["text"] = part.text;
+    list.push_back(std::move(shown));
+  }
+  return list;
+}
+
+}  // namespace
+
 Result<Json> messages_json(std::span<const Message> messages) {
   // A template may write any role as it stands; a model then sees what it was never trained with.
   static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
@@ -182,6 +263,7 @@ Result<Json> messages_json(std::span<const Message> messages) {
     Json entry = Json::object();
     entry["role"] = message.role;
     entry["content"] = message.content;
+    if (!message.parts.empty()) entry["content"] = parts_json(message.parts);
     list.push_back(std::move(entry));
   }
   return list;
@@ -189,15 +271,16 @@ Result<Json> messages_json(std::span<const Message> messages) {
 
 Result<void> write_file_atomically(const std::string& path, std::span<const uint8_t> bytes) {
   const std::string temporary = path + ".part";
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  OpenMode mode = kToWriteNew;
+  mode.readers = FileReaders::kAsUserSet;
+  OpenFile file = OpenFile::open(temporary, mode);
   if (!file) return fail(ErrorKind::kIo, "Cannot write %s: %s.", temporary.c_str(), std::strerror(errno));
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
-                       std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
+  const bool written = file.write(bytes) && file.flush();
   const int error = errno;
-  std::fclose(file);
-  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  file.close();
+  if (!written || !rename_path(temporary, path)) {
     const int reason = written ? errno : error;
-    std::remove(temporary.c_str());
+    remove_file(temporary);
     return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(reason));
   }
   return {};

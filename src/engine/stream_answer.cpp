@@ -14,16 +14,24 @@ double seconds(std::chrono::steady_clock::time_point from, std::chrono::steady_c
 }  // namespace
 
 AnswerConfig answer_config(const LoadedModel& loaded) {
-  return {.vocab_size = loaded.runner->config().vocab_size,
-          .ctx_len = loaded.runner->ctx_len(),
-          .stop_tokens = loaded.text.stop_tokens,
-          .batch = default_batch(loaded),
-          .drafts = loaded.runner->options().drafting == model::Drafting::kOn ? DraftUse::kAlways
-                                                                              : DraftUse::kWhereFaster};
+  AnswerConfig config{
+      .vocab_size = loaded.runner->config().vocab_size,
+      .ctx_len = loaded.runner->ctx_len(),
+      .stop_tokens = loaded.text.stop_tokens,
+      .batch = default_batch(loaded),
+      .drafting = loaded.runner->options().drafting,
+      .drafters = {.next_layer = loaded.runner->has_drafts(), .model = loaded.draft != nullptr}};
+  // On a CPU a step of n rows takes nearly as long as n steps. So no search pays for the plans that it needs.
+  const bool searches = model::drafter_of(config.drafting, config.drafters) == model::Drafter::kLookup;
+  const bool is_cpu = loaded.runner->device().caps().type == gpu::AdapterType::kCpu;
+  if (searches && is_cpu && config.drafting == model::Drafting::kAuto)
+    config.drafting = model::Drafting::kOff;
+  return config;
 }
 
 SchedulerConfig scheduler_config(LoadedModel& loaded) {
-  SchedulerConfig config{.vocab_size = loaded.runner->config().vocab_size,
+  SchedulerConfig config{.drafter = loaded.drafter.get(),
+                         .vocab_size = loaded.runner->config().vocab_size,
                          .decode_steps = default_batch(loaded)};
   if (loaded.runner->runner()->max_sequences() > 1) return config;
   // One slot: nobody else waits for its place, and its steps are short.
@@ -70,8 +78,9 @@ Result<Request> StreamAnswer::next_request(Request request) const {
   request.settings = settings_of(options_, config_, tokenizer_.get(), segment);
   request.settings.generated = done - segment_start_;
   request.tokens = sequence_;
-  request.drafts = config_.drafts;
-  request.batch = checked.batch;
+  request.drafts =
+      DraftPolicy(options_.draft_rows != 0 ? DraftUse::kAlways : DraftUse::kWhereFaster, options_.draft_rows);
+  request.batch = options_.batch;  // 0: the scheduler chooses by the time that a step takes
   request.submits = options_.readback_interval;
   return request;
 }
@@ -79,7 +88,8 @@ Result<Request> StreamAnswer::next_request(Request request) const {
 Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
   Timings& timings = answer_.result().timings;
   const auto now = std::chrono::steady_clock::now();
-  if (answer_.result().tokens.empty() && !arrived.tokens.empty()) {
+  const bool is_first = answer_.result().tokens.empty() && !arrived.tokens.empty();
+  if (is_first) {
     first_token_at_ = now;
     timings.ttft_seconds = seconds(started_, now);
   }
@@ -102,8 +112,12 @@ Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
   timings.drafted_tokens += static_cast<uint32_t>(drafts.drafted - drafts_.drafted);
   timings.accepted_tokens += static_cast<uint32_t>(drafts.accepted - drafts_.accepted);
   drafts_ = drafts;
-  if (!arrived.tokens.empty() && answer_.result().tokens.size() > 1)
+  if (drafts.drafted != 0) timings.drafter = model::drafter_name(drafter_of(options_, config_));
+  if (is_first) {
+    timings.first_tokens = timings.generated_tokens;
+  } else if (!arrived.tokens.empty()) {
     timings.decode_seconds = seconds(first_token_at_, now);
+  }
   if (!answer_.ended() && arrived.error) return forward(Error(*arrived.error));
   if (!answer_.ended() && arrived.ended) {
     const StopReason reason = arrived.reason.value_or(StopReason::kCancelled);
@@ -114,6 +128,11 @@ Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
   return out;
 }
 
+void StreamAnswer::begin_anew() {
+  forced_ = preemptions_ = 0;
+  drafts_ = {};
+}
+
 // The context is full: with WhenFull::kSlide, drops the older half; the rest is evaluated again.
 bool StreamAnswer::slide() {
   const size_t done = answer_.result().tokens.size();
@@ -121,8 +140,7 @@ bool StreamAnswer::slide() {
   if (options_.when_full != WhenFull::kSlide || at_limit) return false;
   ++segments_;
   segment_start_ = static_cast<uint32_t>(done);
-  forced_ = preemptions_ = 0;
-  drafts_ = {};
+  begin_anew();
   sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(config_.ctx_len));
   return true;
 }

@@ -20,6 +20,8 @@ namespace doppler::engine {
 struct Arrived {
   std::vector<uint32_t> tokens;
   std::vector<kernels::LogProbEntry> logprobs;  // one a token, or none
+  bool accepted = false;                        // the scheduler took the request
+  bool has_more = false;                        // that the reader did not want yet
   bool ended = false;                           // with one of the two
   std::optional<StopReason> reason;
   std::optional<Error> error;
@@ -48,6 +50,8 @@ class StreamAnswer {
     std::string text;
     bool slid = false;  // the context was full: next_request() is to be submitted
   };
+  // Before next_request(): another stream goes on from the tokens that are known.
+  void begin_anew();
   // Takes what arrived of the request that was submitted last. Once it ended() a stream that has not is to be
   // cancelled.
   Result<Taken> take(const Arrived& arrived);

@@ -38,6 +38,8 @@ struct Stream::Impl {
   Result<void> submit(std::shared_ptr<engine::StreamLine> parent);
   // The text of what arrived on the line `of`.
   Result<std::string> accept(const std::shared_ptr<engine::StreamLine>& of, const engine::Arrived& arrived);
+  // Goes on from the tokens that are known, since its device was lost and another one is there.
+  Result<void> move_on(const Error& loss);
   // True if the model was loaded again since: then no more tokens come.
   bool is_of_lost_device() const { return reloads != model->reloads; }
   std::shared_ptr<engine::StreamLine> line_now();

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/log.h"
+#include "engine/dispatch/dispatcher_native.h"
 #include "engine/guide_native.h"
 #include "engine/stream_impl.h"
 
@@ -47,11 +49,12 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
 Result<void> Stream::Impl::submit(std::shared_ptr<engine::StreamLine> parent) {
   reloads = model->reloads;
   DP_TRY(engine::Request asked, answer.next_request(request));
+  DP_CHECK(model->choose_adapters(answer.options(), asked));
   std::shared_ptr<engine::StreamLine> begun;
   if (reading.on_news) {
-    begun = model->driver->submit_later(std::move(asked), std::move(parent), reading.on_news);
+    begun = model->dispatcher->submit_later(std::move(asked), std::move(parent), reading.on_news);
   } else {
-    DP_TRY(begun, model->driver->submit(std::move(asked), std::move(parent)));
+    DP_TRY(begun, model->dispatcher->submit(std::move(asked), std::move(parent)));
   }
   const std::lock_guard lock(mutex);
   line = std::move(begun);
@@ -66,7 +69,7 @@ std::shared_ptr<engine::StreamLine> Stream::Impl::line_now() {
 
 void Stream::Impl::cancel_line(const std::shared_ptr<engine::StreamLine>& of) {
   if (is_of_lost_device()) return;
-  reading.on_news ? model->driver->cancel_later(of) : model->driver->cancel(*of);
+  reading.on_news ? model->dispatcher->cancel_later(of) : model->dispatcher->cancel(of);
 }
 
 void Stream::Impl::cancel() {
@@ -83,27 +86,45 @@ Result<std::optional<std::string>> Stream::Impl::next(const std::atomic<bool>* c
   if (answer.ended()) return std::optional<std::string>();
   if (is_of_lost_device()) return fail(ErrorKind::kDevice, "The GPU device was lost.");
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  DP_TRY(std::string text, accept(of, model->driver->wait(of, cancelled)));
+  DP_TRY(std::string text, accept(of, model->dispatcher->wait(of, cancelled)));
   return std::optional<std::string>(std::move(text));
 }
 
 Result<StreamPiece> Stream::Impl::try_next() {
-  if (answer.ended()) return StreamPiece{.ended = true};
+  if (answer.ended()) return StreamPiece{.text = {}, .accepted = true, .ended = true};
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  DP_TRY(std::string text, accept(of, of->take()));
-  return StreamPiece{.text = std::move(text), .ended = answer.ended()};
+  const engine::Arrived arrived = of->take(answer.options().batch);
+  DP_TRY(std::string text, accept(of, arrived));
+  return StreamPiece{.text = std::move(text),
+                     .accepted = arrived.accepted,
+                     .ended = answer.ended(),
+                     .has_more = arrived.has_more && !answer.ended()};
 }
 
 Result<std::string> Stream::Impl::accept(const std::shared_ptr<engine::StreamLine>& of,
                                          const engine::Arrived& arrived) {
   line_ended = arrived.ended;
-  DP_TRY(engine::StreamAnswer::Taken taken, answer.take(arrived));
+  const bool moves = arrived.error && model->dispatcher->moves(*of);
+  engine::Arrived news = arrived;
+  if (moves) {
+    news.error.reset();
+    news.ended = false;
+  }
+  DP_TRY(engine::StreamAnswer::Taken taken, answer.take(news));
+  if (moves && !answer.ended()) DP_CHECK(move_on(*arrived.error));
   if (taken.slid) DP_CHECK(submit(nullptr));
   if (answer.ended() && !line_ended) {
     cancel_line(of);
     line_ended = true;
   }
   return std::move(taken.text);
+}
+
+Result<void> Stream::Impl::move_on(const Error& loss) {
+  log(LogLevel::kWarning, "%s The answer goes on on another device.", loss.sentence().c_str());
+  request.deadline.reset();  // it has begun
+  answer.begin_anew();
+  return submit(nullptr);
 }
 
 Result<Generation> Stream::Impl::finish() {
@@ -142,24 +163,19 @@ std::vector<uint32_t> extras_of_its_own() {
   return {static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32)};
 }
 
-Result<std::vector<uint32_t>> tokens_of(const Model::Impl& model, const Request& request) {
+Result<Model::Impl::Prompt> prompt_of(Model::Impl& model, const Request& request) {
+  Model::Impl::Prompt prompt;
   if (const auto* ids = std::get_if<std::vector<int32_t>>(&request.prompt)) {
-    return Model::Impl::checked_ids(*ids);
+    DP_TRY(std::vector<uint32_t> tokens, Model::Impl::checked_ids(*ids));
+    return model.image_prompt(std::move(tokens), request.images);
   }
+  const auto* text = std::get_if<std::string>(&request.prompt);
+  if (!text) return model.chat_prompt(std::get<std::vector<Message>>(request.prompt));
   DP_TRY(const tokenizer::Tokenizer* tokenizer, model.tokenizer());
-  std::vector<int32_t> ids;
-  if (const auto* text = std::get_if<std::string>(&request.prompt)) {
-    DP_TRY(ids,
-           tokenizer->encode(*text, {.add_special = request.options.add_special, .parse_special = true}));
-  } else {
-    const auto& messages = std::get<std::vector<Message>>(request.prompt);
-    DP_TRY(const Json list, messages_json(messages));
-    DP_TRY(const std::string rendered, engine::apply_chat_template(model.loaded->text, list,
-                                                                   /*add_generation_prompt=*/true));
-    // The template writes the special tokens itself.
-    DP_TRY(ids, tokenizer->encode(rendered, {.add_special = false, .parse_special = true}));
-  }
-  return std::vector<uint32_t>(ids.begin(), ids.end());
+  DP_TRY(const std::vector<int32_t> ids,
+         tokenizer->encode(*text, {.add_special = request.options.add_special, .parse_special = true}));
+  prompt.tokens.assign(ids.begin(), ids.end());
+  return prompt;
 }
 
 }  // namespace
@@ -169,15 +185,17 @@ Result<Stream> Scheduler::submit(Request request) {
     return fail(ErrorKind::kInvalidInput, "The deadline is %g seconds; allowed is 0 (none) to %g.",
                 request.deadline_seconds, kLongestDeadline);
   }
-  DP_TRY(std::vector<uint32_t> tokens, tokens_of(*impl_->model, request));
+  DP_TRY(Model::Impl::Prompt prompt, prompt_of(*impl_->model, request));
   engine::Request asked{.tokens = {}, .settings = {}, .client = request.client, .priority = request.priority};
+  asked.images = std::move(prompt.images);
   if (!request.cache_prompt) asked.extras = extras_of_its_own();
   if (request.deadline_seconds > 0) {
     asked.deadline = engine::Clock::now() + std::chrono::duration_cast<engine::Clock::duration>(
                                                 std::chrono::duration<double>(request.deadline_seconds));
   }
   DP_TRY(std::unique_ptr<Stream::Impl> stream,
-         Stream::Impl::begin(impl_->model, std::move(tokens), std::move(request.options), std::move(asked),
+         Stream::Impl::begin(impl_->model, std::move(prompt.tokens), std::move(request.options),
+                             std::move(asked),
                              {.show_special = request.show_special, .on_news = std::move(request.on_news)}));
   return Stream(std::move(stream));
 }
@@ -192,7 +210,7 @@ Result<Stream> Scheduler::fork(const Stream& parent, const GenerateOptions& opti
   return Stream(std::move(stream));
 }
 
-SchedulerLoad Scheduler::load() const { return impl_->model->driver->load(); }
+SchedulerLoad Scheduler::load() const { return impl_->model->dispatcher->load(); }
 
 Result<Scheduler> Model::scheduler() {
   DP_CHECK(impl_->check_generates());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -58,12 +59,16 @@ class Counting final : public model::SequenceRunner {
   Result<model::Ticket> decode(std::span<const uint32_t>, const model::DecodeSteps& asked) override {
     submits += asked.submits;
     EXPECT_LE(asked.steps * asked.submits, max_steps());
-    return asked.drafts ? issue_drafting(asked.steps * asked.submits)
-                        : issue(asked.steps * asked.submits, true);
+    const uint32_t steps = asked.steps * asked.submits;
+    done_at += steps * cost_of_step(asked.rows);
+    return asked.rows > 1 ? issue_drafting(steps, asked.rows) : issue(steps, true);
   }
-  bool can_draft(uint32_t) const override { return right_drafts.has_value(); }
+  std::span<const uint32_t> draft_rows(const model::GenerationSettings&) const override {
+    return right_drafts ? std::span<const uint32_t>(row_counts) : std::span<const uint32_t>();
+  }
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
     --outstanding;
+    now = finished[ticket.slot];
     if (lost_from && ticket.slot >= *lost_from) {
       lost = true;
       co_return fail(ErrorKind::kInternal, "lost");
@@ -82,12 +87,17 @@ class Counting final : public model::SequenceRunner {
   uint32_t outstanding = 0, most_outstanding = 0;
   uint32_t ctx = 64, most_rows = 4, pos = 0, last = 0, generated = 0, submits = 0;
   bool stopped = false, lost = false;
-  std::optional<uint32_t> lost_from;     // the first ticket whose tokens are
-  uint32_t broken_at = 0;                // the token that has no finite logits
-  std::vector<uint32_t> chunks;          // rows of each
-  std::optional<uint32_t> stands_at;     // of recurrent states
-  std::optional<uint32_t> right_drafts;  // one of so many drafts is wrong; none: it cannot draft
+  std::optional<uint32_t> lost_from;       // the first ticket whose tokens are
+  uint32_t broken_at = 0;                  // the token that has no finite logits
+  std::vector<uint32_t> chunks;            // rows of each
+  std::optional<uint32_t> stands_at;       // of recurrent states
+  std::optional<uint32_t> right_drafts;    // one of so many drafts is wrong; none: it cannot draft
+  std::vector<uint32_t> row_counts = {2};  // of steps that draft
   uint32_t drafted = 0;
+  // The seconds of a step by its rows. done_at: when all queued steps are done. now: the last collection.
+  std::function<double(uint32_t rows)> cost_of_step = [](uint32_t) { return 1.0; };
+  double done_at = 0, now = 0;
+  std::vector<double> finished;  // each ticket
   std::vector<uint32_t> behind;  // the tokens after chunks
   model::GenerationSettings settings;
   std::vector<uint32_t> begun_at;
@@ -107,29 +117,24 @@ class Counting final : public model::SequenceRunner {
   model::Ticket issue(uint32_t steps, bool feed) {
     std::vector<uint32_t> out;
     for (uint32_t i = 0; i < steps; ++i) out.push_back(choose(feed));
-    return note(std::move(out), false);
+    return note(std::move(out), 1);
   }
-  model::Ticket note(std::vector<uint32_t> out, bool drafts) {
+  model::Ticket note(std::vector<uint32_t> out, uint32_t rows) {
     note_ticket();
     results.push_back(std::move(out));
+    finished.push_back(done_at);
     return {.slot = static_cast<uint32_t>(results.size() - 1),
             .count = static_cast<uint32_t>(results.back().size()),
-            .drafts = drafts};
+            .rows = rows};
   }
-  model::Ticket issue_drafting(uint32_t steps) {
+  model::Ticket issue_drafting(uint32_t steps, uint32_t rows) {
     std::vector<uint32_t> out;
-    for (uint32_t i = 0; i < steps; ++i) {
-      const bool is_right = ++drafted % *right_drafts != 0;
-      for (const bool counts : {true, is_right}) {
-        if (!counts) {
-          out.push_back(kernels::kRejected);
-          continue;
-        }
-        out.push_back(choose(/*feed=*/true));
-      }
-      if (stopped && out.back() == kernels::kRejected) out.back() = kernels::kNoToken;
+    for (uint32_t i = 0; i < steps * rows; ++i) {
+      const bool is_right =
+          i % rows == 0 || (!kernels::is_left_out(out.back()) && ++drafted % *right_drafts != 0);
+      out.push_back(is_right || stopped ? choose(/*feed=*/true) : kernels::kRejected);
     }
-    return note(std::move(out), true);
+    return note(std::move(out), rows);
   }
 };
 

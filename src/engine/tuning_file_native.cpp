@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "engine/api_impl.h"
 
@@ -35,7 +36,7 @@ std::shared_ptr<const kernels::TuningTable> load_tuning(const std::string& cache
     return nullptr;
   }
   std::string text(static_cast<size_t>(bytes), '\0');
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::FILE* file = open_stdio(path, "rb");
   const size_t read = file ? std::fread(text.data(), 1, text.size(), file) : 0;
   if (file) std::fclose(file);
   text.resize(read);

@@ -1,5 +1,7 @@
 #include "families/families.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "families/family.h"
 
@@ -41,6 +43,19 @@ Result<graph::Graph> build_graph(const formats::ModelConfig& config, bool drafts
   Builder builder{.graph = graph, .config = config, .drafts = drafts};
   family->build(builder);
   DP_CHECK_WHILE(graph.error(), "building the graph of %s", config.family.c_str());
+  return graph;
+}
+
+Result<graph::Graph> build_image_graph(const formats::ModelConfig& config,
+                                       const formats::ModelConfig& tower) {
+  DP_TRY(const Family* family, find_family(config));
+  graph::Graph graph;
+  Builder builder{.graph = graph,
+                  .config = config,
+                  .images = true,
+                  .deepstack = static_cast<uint32_t>(tower.tower.deepstack.size())};
+  family->build(builder);
+  DP_CHECK_WHILE(graph.error(), "building the graph of %s with pictures", config.family.c_str());
   return graph;
 }
 

@@ -65,6 +65,7 @@ class Checkpoint {
 
  private:
   friend class CheckpointOpener;
+  friend class CheckpointChanges;
   Checkpoint();
 
   Kind kind_ = Kind::kGguf;

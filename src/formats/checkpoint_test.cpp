@@ -3,7 +3,6 @@
 #include "formats/checkpoint.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "formats/architectures/config.h"
 #include "formats/file_set_native.h"
 #include "formats/gguf/gguf_writer.h"
@@ -282,7 +282,8 @@ TEST(Checkpoint, SaysWhatIsNoModel) {
 class NativeFiles : public testing::Test {
  protected:
   NativeFiles()
-      : folder_(std::filesystem::temp_directory_path() / ("doppler_formats_" + std::to_string(::getpid()))) {
+      : folder_(std::filesystem::temp_directory_path() /
+                ("doppler_formats_" + std::to_string(process_id()))) {
     std::filesystem::create_directories(folder_);
   }
   ~NativeFiles() override { std::filesystem::remove_all(folder_); }

@@ -57,4 +57,12 @@ Task<Result<SafetensorsFile>> read_safetensors(ByteSource& source) {
   co_return parse_safetensors(prefix, source.size(), source.name());
 }
 
+std::string split_name(std::string_view any, int64_t number, int64_t count) {
+  const std::string ending = format_text("-of-%05lld.gguf", static_cast<long long>(count));
+  constexpr size_t kDigits = 5;
+  if (!any.ends_with(ending) || any.size() < ending.size() + kDigits + 1) return {};
+  const std::string_view stem = any.substr(0, any.size() - ending.size() - kDigits);
+  return std::string(stem) + format_text("%05lld", static_cast<long long>(number)) + ending;
+}
+
 }  // namespace doppler::formats

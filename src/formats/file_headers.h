@@ -15,4 +15,7 @@ Task<Result<FileLook>> look_at(ByteSource& source);
 Task<Result<GgufFile>> read_gguf(ByteSource& source);
 Task<Result<SafetensorsFile>> read_safetensors(ByteSource& source);
 
+// "model-00002-of-00003.gguf" for number 2 of 3, from the name of any part; empty if the name has another form.
+std::string split_name(std::string_view any, int64_t number, int64_t count);
+
 }  // namespace doppler::formats

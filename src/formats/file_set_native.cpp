@@ -1,13 +1,12 @@
 // The native FileSet: names resolved in one folder, files mapped read-only (base/mapped_file.h).
 #include "formats/file_set_native.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/mapped_file.h"
 
 namespace doppler::formats {
@@ -37,12 +36,11 @@ class MappedSource final : public ByteSource {
 };
 
 // Changes whenever the file is written, replaced or touched.
-std::string identity_of(const struct stat& info) {
-  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * 1'000'000'000ll + time.tv_nsec; };
-  return format_text("%llx:%llx:%llu:%lld:%lld", static_cast<unsigned long long>(info.st_dev),
-                     static_cast<unsigned long long>(info.st_ino),
-                     static_cast<unsigned long long>(info.st_size), nanoseconds(info.st_mtim),
-                     nanoseconds(info.st_ctim));
+std::string identity_of(const FileFacts& facts) {
+  return format_text("%llx:%llx:%llu:%lld:%lld", static_cast<unsigned long long>(facts.device),
+                     static_cast<unsigned long long>(facts.number),
+                     static_cast<unsigned long long>(facts.bytes), static_cast<long long>(facts.modified_ns),
+                     static_cast<long long>(facts.changed_ns));
 }
 
 class NativeFileSet final : public FileSet {
@@ -66,13 +64,12 @@ class NativeFileSet final : public FileSet {
   }
 
   Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) override {
-    if (!is_name_in_folder(name)) {
+    if (!is_name_in_folder(name) || !are_names(name)) {
       co_return fail(ErrorKind::kInvalidInput, "\"%s\" is not a plain file name, so it is not opened in %s.",
                      printable(name).c_str(), root_.c_str());
     }
     const std::string path = folder_ + "/" + name;
-    struct stat info{};
-    if (::stat(path.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    if (!facts_of(path) && (errno == ENOENT || errno == ENOTDIR)) {
       co_return std::unique_ptr<ByteSource>();
     }
     DP_CO_TRY(MappedFile file, MappedFile::open(path));
@@ -82,21 +79,20 @@ class NativeFileSet final : public FileSet {
   Result<JoinedFiles> map_joined(std::span<const JoinedPart> parts) override {
     const uint64_t each = parts[0].bytes;
     JoinedFiles joined;
-    if (parts.size() > 1 && each % MappedFile::page_bytes() != 0) return joined;
+    if (parts.size() > 1 && (!MappedFile::can_join() || each % MappedFile::page_bytes() != 0)) return joined;
     std::vector<std::string> paths;
     for (const JoinedPart& part : parts) {
       paths.push_back(folder_ + "/" + part.file);
-      struct stat info{};
-      if (::stat(paths.back().c_str(), &info) != 0) {
+      const auto facts = facts_of(paths.back());
+      if (!facts) {
         return fail(ErrorKind::kInvalidInput, "%s is missing.", paths.back().c_str());
       }
-      const auto size = static_cast<uint64_t>(info.st_size);
-      if (size != part.bytes) {
+      if (facts->bytes != part.bytes) {
         return fail(ErrorKind::kInvalidInput, "%s is damaged: it has %llu bytes, but %llu are expected.",
-                    paths.back().c_str(), static_cast<unsigned long long>(size),
+                    paths.back().c_str(), static_cast<unsigned long long>(facts->bytes),
                     static_cast<unsigned long long>(part.bytes));
       }
-      joined.identities.push_back(identity_of(info));
+      joined.identities.push_back(identity_of(*facts));
     }
     DP_TRY(MappedFile file, MappedFile::open_joined(paths, each));
     joined.source = std::make_unique<MappedSource>(folder_, std::move(file));
@@ -110,15 +106,16 @@ class NativeFileSet final : public FileSet {
 }  // namespace
 
 Result<std::unique_ptr<FileSet>> open_file_set(const std::string& path) {
-  struct stat info{};
-  if (path.empty() || ::stat(path.c_str(), &info) != 0) {
+  const auto facts = path.empty() ? std::nullopt : facts_of(path);
+  if (!facts) {
     const int error = path.empty() ? ENOENT : errno;
     if (error == ENOENT)
       return fail(ErrorKind::kIo, "There is no file or folder \"%s\".", printable(path, 300).c_str());
     return fail(ErrorKind::kIo, "Cannot open %s: %s.", printable(path, 300).c_str(), std::strerror(error));
   }
-  if (S_ISDIR(info.st_mode)) return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, path, ""));
-  if (!S_ISREG(info.st_mode)) {
+  if (facts->kind == FileKind::kFolder)
+    return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, path, ""));
+  if (facts->kind != FileKind::kRegular) {
     return fail(ErrorKind::kIo, "%s is neither a file nor a folder.", printable(path, 300).c_str());
   }
   const std::filesystem::path whole(path);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file.h"
 #include "formats/sink.h"
 
 namespace doppler::formats {
@@ -20,12 +21,12 @@ class FileSink final : public ByteSink {
   Result<> commit();  // flushed to the disk and renamed
 
  private:
-  FileSink(std::string path, std::string temporary, int fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
-  Unexpected failed(int error) const;
+  FileSink(std::string path, std::string temporary, OpenFile file)
+      : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
+  Unexpected failed() const;  // for the reason that errno has
 
   std::string path_, temporary_;
-  int fd_;  // -1 once committed
+  OpenFile file_;  // none once committed
 };
 
 }  // namespace doppler::formats

@@ -9,7 +9,9 @@
 #include "formats/file_headers.h"
 #include "formats/float8_tensors.h"
 #include "formats/head_tensors.h"
+#include "formats/image_tensors.h"
 #include "formats/position_tensors.h"
+#include "formats/projector/projector.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
 #include "formats/safetensors/safetensors_index.h"
@@ -22,15 +24,6 @@ constexpr uint64_t kMaxConfigBytes = 1 << 20;  // real ones have a few kB
 constexpr int64_t kMaxSplits = 4096;
 
 using SourcePtr = std::unique_ptr<ByteSource>;
-
-// "model-00002-of-00003.gguf" for number 2 of 3, from the name of any part; empty if the name has another form.
-std::string split_name(std::string_view any, int64_t number, int64_t count) {
-  const std::string ending = format_text("-of-%05lld.gguf", static_cast<long long>(count));
-  constexpr size_t kDigits = 5;
-  if (!any.ends_with(ending) || any.size() < ending.size() + kDigits + 1) return {};
-  const std::string_view stem = any.substr(0, any.size() - ending.size() - kDigits);
-  return std::string(stem) + format_text("%05lld", static_cast<long long>(number)) + ending;
-}
 
 }  // namespace
 
@@ -87,7 +80,7 @@ class CheckpointOpener {
     for (const std::string& name : files().list()) {
       const bool is_first =
           name.find("-of-") == std::string::npos || name.find("-00001-of-") != std::string::npos;
-      if (name.ends_with(".gguf") && is_first && !name.starts_with("mmproj")) out.push_back(name);
+      if (name.ends_with(".gguf") && is_first && !is_projector_name(name)) out.push_back(name);
     }
     return out;
   }
@@ -194,6 +187,11 @@ class CheckpointOpener {
     DP_CO_TRY(const auto split_number, first.get_integer("split.no"));
     const int64_t count = split_count.value_or(1);
     result_->gguf_.emplace(std::move(first));
+    DP_CO_TRY(const auto architecture, result_->gguf_->get_string("general.architecture"));
+    if (architecture == kProjectorArchitecture) {
+      DP_CO_CHECK(reshape_projector_tensors(result_->sources_, result_->tensors_, *result_->gguf_));
+      reshape_image_tensors(result_->sources_, result_->tensors_);
+    }
     if (count <= 1) co_return split_gguf_experts(result_->sources_, result_->tensors_);
     if (count > kMaxSplits) {
       co_return fail(ErrorKind::kInvalidInput, "%s is split into %lld files; at most %lld are read.",
@@ -258,6 +256,8 @@ class CheckpointOpener {
     DP_CO_CHECK(widen_float8(result_->sources_, result_->tensors_, *result_->config_));
     DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
     DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
+    if (result_->config_->contains("vision_config"))
+      reshape_image_tensors(result_->sources_, result_->tensors_);
     DP_CO_CHECK(leave_out_unused_positions(result_->tensors_, *result_->config_));
     DP_CO_CHECK(split_heads(result_->sources_, result_->tensors_, *result_->config_));
     co_return gather_experts(result_->sources_, result_->tensors_);

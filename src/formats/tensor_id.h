@@ -99,9 +99,37 @@ enum class TensorId : uint8_t {
   kNextProjection,  // of layer n_layers, which predicts the token after the next one: from [token's embedding, state]
   kNextEmbeddingNorm,
   kNextHiddenNorm,
-  kNextNorm,  // of what that layer leaves, before the output matrix
+  kNextNorm,    // of what that layer leaves, before the output matrix
+  kPatchEmbed,  // reads the values of a patch; this and all that follow belong to vision towers
+  kAttentionNormBias,
+  kFfnNormBias,
+  kFinalNormBias,
+  kPreNorm,  // before the first layer
+  kPreNormBias,
+  kAttentionScale,  // of what a branch adds
+  kFfnScale,
+  kMergerNorm,  // of patches, before those of a token become one row
+  kMergerNormBias,
+  kMergerUp,  // of such rows
+  kMergerDown,
+  kMergerIn,  // makes such a row shorter first
+  kDeepNorm,  // the same of what an earlier layer leaves; the layer is the number of the merger
+  kDeepNormBias,
+  kDeepUp,
+  kDeepDown,
+  kMergerMiddle,  // between kMergerIn and a gated feed-forward layer
+  kMergerGate,    // of that layer
+  kMergerMean,    // is subtracted from a token's row
+  kMergerScale,   // multiplies it then
+  kQLimits,       // four numbers: the least and the most of what a matrix reads, then of what it makes
+  kKLimits,
+  kVLimits,
+  kAttentionOutLimits,
+  kGateLimits,
+  kUpLimits,
+  kDownLimits,
 };
-inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kNextNorm) + 1;
+inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kDownLimits) + 1;
 
 // The same for all kinds of file: "blk.3.attn_q", "output". `layer` is ignored for weights outside the layers.
 std::string tensor_label(TensorId id, uint32_t layer);

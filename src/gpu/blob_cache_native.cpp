@@ -2,28 +2,20 @@
 // of the key; the stored key decides. Dawn trusts what it gets, so a damaged file counts as missing.
 #include "gpu/blob_cache_native.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
 namespace doppler::gpu {
 namespace {
-
-struct FileCloser {
-  void operator()(FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<FILE, FileCloser>;
 
 constexpr char kMagic[8] = {'D', 'O', 'P', 'B', 'L', 'O', 'B', '2'};
 
@@ -46,12 +38,11 @@ std::string path_of(const std::string& folder, std::span<const uint8_t> key) {
 }
 
 std::optional<std::vector<uint8_t>> read_file(const std::string& path) {
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file || std::fseek(file.get(), 0, SEEK_END) != 0) return {};
-  const long size = std::ftell(file.get());
-  if (size < 0 || std::fseek(file.get(), 0, SEEK_SET) != 0) return {};
-  std::vector<uint8_t> bytes(static_cast<size_t>(size));
-  if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) return {};
+  const OpenFile file = OpenFile::open(path);
+  const auto facts = file ? file.facts() : std::nullopt;
+  if (!facts) return {};
+  std::vector<uint8_t> bytes(static_cast<size_t>(facts->bytes));
+  if (file.read_at(bytes, 0) != bytes.size()) return {};
   return bytes;
 }
 
@@ -84,7 +75,7 @@ size_t load(size_t key_bytes, const uint8_t* key, size_t value_bytes, uint8_t* v
   const std::span<const uint8_t> found = value_of(*bytes, {key, key_bytes}, is_damaged);
   if (is_damaged) {
     log(LogLevel::kInfo, "%s is damaged; its kernel is compiled again.", path.c_str());
-    unlink(path.c_str());
+    remove_file(path);
   }
   if (found.empty() || !value || value_bytes < found.size()) return found.size();
   std::ranges::copy(found, value);
@@ -98,19 +89,18 @@ void store(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8
   auto& cache = *static_cast<BlobCache*>(cache_pointer);
   ++cache.stored;
   const std::string path = path_of(cache.folder, {key, key_bytes});
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = mkstemp(temporary.data());
-  if (descriptor < 0) return;
-  File file(fdopen(descriptor, "wb"));
+  std::string temporary;
+  OpenFile file = OpenFile::make_beside(path, temporary);
+  if (!file) return;
   const uint64_t count = key_bytes;
   const Sha256 digest = digest_of({key, key_bytes}, {value, value_bytes});
-  bool ok = file && std::fwrite(kMagic, sizeof kMagic, 1, file.get()) == 1 &&
-            std::fwrite(&count, sizeof count, 1, file.get()) == 1 &&
-            std::fwrite(key, 1, key_bytes, file.get()) == key_bytes &&
-            std::fwrite(digest.data(), 1, digest.size(), file.get()) == digest.size() &&
-            std::fwrite(value, 1, value_bytes, file.get()) == value_bytes;
-  ok = file && std::fclose(file.release()) == 0 && ok;
-  if (!ok || std::rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
+  std::vector<uint8_t> head(sizeof kMagic + sizeof count);
+  std::memcpy(head.data(), kMagic, sizeof kMagic);
+  std::memcpy(head.data() + sizeof kMagic, &count, sizeof count);
+  const bool is_written = file.write(head) && file.write({key, key_bytes}) && file.write(digest) &&
+                          file.write({value, value_bytes});
+  const bool is_whole = file.close() && is_written;
+  if (!is_whole || !rename_path(temporary, path)) remove_file(temporary);
 }
 
 }  // namespace

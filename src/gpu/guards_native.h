@@ -22,7 +22,7 @@ class StderrCapture {
   StderrCapture& operator=(const StderrCapture&) = delete;
 
  private:
-  int saved_ = -1;
+  int saved_ = -1;  // descriptors
   int file_ = -1;
 };
 

@@ -2,9 +2,9 @@
 #include "gpu/instance_native.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
+#include "gpu/chosen_device/choose_native.h"
 #include "gpu/guards_native.h"
 
 namespace doppler::gpu {
@@ -17,8 +17,17 @@ const char* const kDawnEnabledToggles[3] = {
 
 namespace {
 
-WGPUInstance create_dawn_instance(const Provider& provider) {
-  DawnToggles toggles = {.chain = {nullptr, kDawnTogglesSType},
+// `loader`: the folder of the Vulkan loader that it uses; empty: the system's.
+WGPUInstance create_dawn_instance(const Provider& provider, const std::string& loader) {
+  const WGPUStringView folder = to_view(loader);
+  DawnInstance paths = {.chain = {nullptr, kDawnInstanceSType},
+                        .paths = &folder,
+                        .path_count = 1,
+                        .platform = nullptr,
+                        .backend_validation = 2,
+                        .begin_capture = 0,
+                        .others = {}};
+  DawnToggles toggles = {.chain = {loader.empty() ? nullptr : &paths.chain, kDawnTogglesSType},
                          .enabled_count = std::size(kDawnEnabledToggles),
                          .enabled = kDawnEnabledToggles,
                          .disabled_count = 0,
@@ -86,8 +95,8 @@ void on_adapter(WGPURequestAdapterStatus, WGPUAdapter adapter, WGPUStringView me
 
 // The one adapter that Dawn gives; null (with the reason) if there is none or it is another device.
 std::optional<NativeAdapter> try_dawn(const Provider& provider, const VulkanDevice& device,
-                                      std::string& reason) {
-  WGPUInstance instance = create_dawn_instance(provider);
+                                      const std::string& loader, std::string& reason) {
+  WGPUInstance instance = create_dawn_instance(provider, loader);
   if (!instance) {
     reason = "it could not be started";
     return std::nullopt;
@@ -122,60 +131,15 @@ std::optional<NativeAdapter> try_dawn(const Provider& provider, const VulkanDevi
   return adapter;
 }
 
-// Sets an environment variable for the lifetime of this object, in a process that is Doppler's own. The Vulkan loader
-// has no other switch for what it shows to Dawn.
-class ScopedVariable {
- public:
-  ScopedVariable(const char* name, const std::string& value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    setenv(name, value.c_str(), 1);
-  }
-  ~ScopedVariable() {
-    if (old_) {
-      setenv(name_, old_->c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
-  ScopedVariable(const ScopedVariable&) = delete;
-  ScopedVariable& operator=(const ScopedVariable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
-
-// Dawn gives one adapter per request, always its first. To get another, the loader must show less: first by
-// Mesa's device selection layer, then driver by driver.
+// Dawn gives one adapter per request, always the first of the Vulkan loader's list. Another one is shown to it by a
+// loader of ours.
 Result<NativeAdapter> request_dawn_adapter(const Provider& provider, const VulkanDevice& device) {
-  if (device.ordinal > 0) {
-    return fail(
-        ErrorKind::kUnsupported,
-        "Dawn cannot tell \"%s\" from the first device of the same name; wgpu-native can (--webgpu wgpu).",
-        device.name.c_str());
-  }
   std::string reason;
-  if (auto adapter = try_dawn(provider, device, reason)) return std::move(*adapter);
-  if (!owns_process()) {
-    return fail(
-        ErrorKind::kUnsupported,
-        "Dawn does not offer \"%s\": %s. Set MESA_VK_DEVICE_SELECT=%x:%x! or VK_DRIVER_FILES before the "
-        "program starts, or take wgpu-native.",
-        device.name.c_str(), reason.c_str(), device.vendor_id, device.device_id);
+  if (device.ordinal == 0) {
+    if (auto adapter = try_dawn(provider, device, {}, reason)) return std::move(*adapter);
   }
-  {
-    const ScopedVariable select("MESA_VK_DEVICE_SELECT",
-                                format_text("%x:%x!", device.vendor_id, device.device_id));
-    if (auto adapter = try_dawn(provider, device, reason)) return std::move(*adapter);
-  }
-  const std::vector<std::string> drivers = vulkan_driver_files();
-  if (drivers.size() > 1) {
-    for (const std::string& file : drivers) {
-      const ScopedVariable only("VK_DRIVER_FILES", file);
-      std::string ignored;
-      if (auto adapter = try_dawn(provider, device, ignored)) return std::move(*adapter);
-    }
-  }
+  DP_TRY(const std::string loader, choose_vulkan_device(device.place));
+  if (auto adapter = try_dawn(provider, device, loader, reason)) return std::move(*adapter);
   return fail(ErrorKind::kUnsupported, "Dawn does not offer \"%s\": %s.", device.name.c_str(),
               reason.c_str());
 }

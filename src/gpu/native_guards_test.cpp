@@ -1,14 +1,15 @@
 // Tests of the guards between a provider and the user, without a provider: traps, the error slot, captured prints,
 // aborts.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "gpu/blob_cache_native.h"
 #include "gpu/errors_native.h"
 #include "gpu/guards_native.h"
@@ -64,7 +65,7 @@ TEST(ErrorSlot, ClosingTheDeviceIsNoLoss) {
 
 // Dawn takes what it gets and prints a line for each thing in it that it does not understand.
 TEST(BlobCache, ADamagedFileIsAsIfItWereNotThere) {
-  BlobCache cache{.folder = testing::TempDir() + "/blob_cache_test." + std::to_string(::getpid())};
+  BlobCache cache{.folder = testing::TempDir() + "/blob_cache_test." + std::to_string(process_id())};
   const DawnCache dawn = make_dawn_cache(cache);
   const std::string key = "a key", value(3000, 'v');
   const auto bytes = [](const std::string& text) { return reinterpret_cast<const uint8_t*>(text.data()); };
@@ -100,7 +101,7 @@ TEST(StderrCapture, TurnsPrintsOfItsOwnProcessIntoDebugLines) {
   set_log_sink([&](LogLevel, std::string_view line) { seen += line; });
   const auto print = [] {
     const StderrCapture capture;
-    ASSERT_EQ(write(STDERR_FILENO, "warning: odd driver\n", 20), 20);
+    ASSERT_GE(std::fputs("warning: odd driver\n", stderr), 0);
   };
   print();
   EXPECT_EQ(seen, "") << "stderr of somebody else's program was redirected";

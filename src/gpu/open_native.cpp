@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "gpu/device_list.h"
 #include "gpu/device_native.h"
 
 namespace doppler::gpu {
@@ -37,16 +38,21 @@ int rank(AdapterType type) {
   return 4;
 }
 
-std::string numbered(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i) text += format_text("\n  %zu: %s", i, names[i].c_str());
-  return text;
-}
-
 struct Choice {
   std::string provider;  // "": not decided
   VulkanDevice device;
 };
+
+// Those of list_adapters(), in its order.
+std::vector<Choice> numbered_devices(const std::string& provider, const std::vector<VulkanDevice>& devices) {
+  std::vector<std::string> providers = {provider};
+  if (provider.empty()) providers = {"dawn", "wgpu"};
+  std::vector<Choice> out;
+  for (const std::string& which : providers) {
+    for (const VulkanDevice& device : devices) out.push_back({which, device});
+  }
+  return out;
+}
 
 // The device that `wanted` means: best by default, by a part of its name, or by its number in
 // list_adapters().
@@ -58,23 +64,19 @@ Result<Choice> choose(const std::string& provider, const std::string& wanted) {
                     return rank(a.type) < rank(b.type);
                   })};
   }
-  std::vector<std::string> names;
+  const std::vector<Choice> all = numbered_devices(provider, devices);
   if (const auto index = parse_int(wanted)) {
-    const std::vector<AdapterInfo> infos = list_adapters(provider);
-    for (const AdapterInfo& info : infos) names.push_back(info.caps.adapter + " (" + info.provider + ")");
-    if (*index >= 0 && static_cast<size_t>(*index) < infos.size()) {
-      // Each provider lists the devices in the loader's order.
-      const auto number = static_cast<size_t>(*index) % devices.size();
-      return Choice{infos[static_cast<size_t>(*index)].provider, devices[number]};
-    }
+    if (*index >= 0 && static_cast<size_t>(*index) < all.size()) return all[static_cast<size_t>(*index)];
   } else {
     for (const VulkanDevice& device : devices) {
       if (lower(device.name).find(lower(wanted)) != std::string::npos) return Choice{provider, device};
-      names.push_back(device.name);
     }
   }
-  return fail(ErrorKind::kInvalidInput, "No adapter matches \"%s\". There are:%s", wanted.c_str(),
-              numbered(names).c_str());
+  std::string names;
+  for (size_t i = 0; i < all.size(); ++i)
+    names += format_text("\n  %zu: %s (%s)", i, all[i].device.name.c_str(), all[i].provider.c_str());
+  return fail(ErrorKind::kInvalidInput, "No adapter matches \"%s\". There are:%s", printable(wanted).c_str(),
+              names.c_str());
 }
 
 Result<std::unique_ptr<Device>> open_on(const std::string& which, const VulkanDevice& device,
@@ -90,15 +92,21 @@ Result<std::unique_ptr<Device>> open_on(const std::string& which, const VulkanDe
   return opened;
 }
 
-Result<std::unique_ptr<Device>> open_now(DeviceOptions options) {
+// Fills what the options leave to the environment.
+DeviceOptions with_environment(DeviceOptions options) {
   options.provider = or_environment(std::move(options.provider), "DOPPLER_WEBGPU");
   options.adapter = or_environment(std::move(options.adapter), "DOPPLER_DEVICE");
   options.uploads = or_environment(std::move(options.uploads), "DOPPLER_UPLOADS");
+  options.bounds_checks |= or_environment("", "DOPPLER_BOUNDS_CHECKS") == "1";
+  return options;
+}
+
+Result<std::unique_ptr<Device>> open_now(DeviceOptions options) {
+  options = with_environment(std::move(options));
   if (!options.uploads.empty() && options.uploads != "ring" && options.uploads != "queue") {
     return fail(ErrorKind::kInvalidInput, "Uploads by \"%s\" were asked for; allowed are ring and queue.",
                 printable(options.uploads).c_str());
   }
-  options.bounds_checks |= or_environment("", "DOPPLER_BOUNDS_CHECKS") == "1";
   DP_TRY(const Choice choice, choose(options.provider, options.adapter));
   if (!choice.provider.empty()) return open_on(choice.provider, choice.device, options);
   if (choice.device.type == AdapterType::kCpu) {
@@ -146,13 +154,52 @@ Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions options) {
 std::vector<AdapterInfo> list_adapters(const std::string& provider) {
   const auto devices = list_vulkan_devices();
   if (!devices) return {{.provider = provider, .caps = {}, .problem = devices.error().sentence()}};
-  std::vector<std::string> providers = {provider};
-  if (provider.empty()) providers = {"dawn", "wgpu"};
   std::vector<AdapterInfo> infos;
-  for (const std::string& which : providers) {
-    for (const VulkanDevice& device : *devices) infos.push_back(describe_adapter(which, device));
-  }
+  for (const Choice& choice : numbered_devices(provider, *devices))
+    infos.push_back(describe_adapter(choice.provider, choice.device));
   return infos;
+}
+
+namespace {
+
+// The numbers of the best kind of device that the first provider with one can use.
+Result<std::vector<std::string>> all_devices(const std::string& provider) {
+  const std::vector<AdapterInfo> infos = list_adapters(provider);
+  const AdapterInfo* best = nullptr;
+  for (const AdapterInfo& info : infos) {
+    if (info.problem.empty() && (!best || rank(info.caps.type) < rank(best->caps.type))) best = &info;
+  }
+  std::vector<std::string> out;
+  for (size_t i = 0; best && i < infos.size(); ++i) {
+    const AdapterInfo& info = infos[i];
+    const bool is_like_best = info.provider == best->provider && info.caps.type == best->caps.type;
+    if (info.problem.empty() && is_like_best) out.push_back(std::to_string(i));
+  }
+  if (!out.empty()) return out;
+  return fail(ErrorKind::kDevice, "No device can be used: %s",
+              infos.empty() ? "there is none." : infos[0].problem.c_str());
+}
+
+}  // namespace
+
+bool names_several(const std::string& adapter) {
+  if (adapter == "all") return true;
+  const std::vector<std::string> parts = split(adapter, ',');
+  return parts.size() > 1 &&
+         std::ranges::all_of(parts, [](const auto& part) { return parse_int(part).has_value(); });
+}
+
+Result<std::vector<DeviceOptions>> each_device(DeviceOptions options) {
+  options = with_environment(std::move(options));
+  std::vector<std::string> numbers = {options.adapter};
+  if (options.adapter == "all") {
+    DP_TRY(numbers, all_devices(options.provider));
+  } else if (names_several(options.adapter)) {
+    numbers = split(options.adapter, ',');
+  }
+  std::vector<DeviceOptions> out(numbers.size(), options);
+  for (size_t i = 0; i < numbers.size(); ++i) out[i].adapter = numbers[i];
+  return out;
 }
 
 }  // namespace doppler::gpu

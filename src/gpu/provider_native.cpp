@@ -1,17 +1,16 @@
 // Finding, opening and recognising a WebGPU library; see provider_native.h.
 #include "gpu/provider_native.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/own_folders_native.h"
+#include "base/shared_library.h"
 
 namespace doppler::gpu {
 namespace {
@@ -19,9 +18,9 @@ namespace {
 std::vector<std::string> candidates(const std::string& which) {
   std::vector<std::string> files;
   if (which == "dawn") {
-    files = {"libdawn.so", "libwebgpu_dawn.so"};
+    files = {library_file_name("dawn"), library_file_name("webgpu_dawn")};
   } else if (which == "wgpu") {
-    files = {"libwgpu_native.so"};
+    files = {library_file_name("wgpu_native")};
   } else {
     return {which};
   }
@@ -34,33 +33,23 @@ std::vector<std::string> candidates(const std::string& which) {
   return paths;
 }
 
-// The library's handle, or null with what the loader said in `reason`.
-void* open_library(const std::string& path, std::string& reason) {
-  const bool is_path = path.find('/') != std::string::npos;
-  if (is_path && access(path.c_str(), F_OK) != 0) {
-    reason += "\n  " + path + ": no such file";
-    return nullptr;
-  }
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char* text = dlerror();
-    reason += "\n  " + path + ": " + (text ? text : "cannot be opened");
-  }
-  return handle;
+// The library, or none with what the loader said added to `reasons`.
+SharedLibrary open_library(const std::string& path, std::string& reasons) {
+  const bool is_path = path.find_first_of("/\\") != std::string::npos;
+  std::string reason = "no such file";
+  SharedLibrary library;
+  if (!is_path || is_there(path)) library = SharedLibrary::open(path, reason);
+  if (!library) reasons += "\n  " + path + ": " + reason;
+  return library;
 }
 
-Result<std::unique_ptr<Provider>> read_functions(void* library, const std::string& path) {
+Result<std::unique_ptr<Provider>> read_functions(const SharedLibrary& library, const std::string& path) {
   auto provider = std::make_unique<Provider>();
   provider->path = path;
-  const auto find = [&](const char* name, auto& target) {
-    void* address = dlsym(library, name);
-    std::memcpy(&target, &address, sizeof target);
-    return address != nullptr;
-  };
   std::string missing;  // the first missing one
   size_t n_missing = 0;
 #define DOPPLER_FIND(function) \
-  if (!find("wgpu" #function, provider->function) && ++n_missing == 1) missing = "wgpu" #function;
+  if (!library.find("wgpu" #function, provider->function) && ++n_missing == 1) missing = "wgpu" #function;
   DOPPLER_WGPU_FUNCTIONS(DOPPLER_FIND)
 #undef DOPPLER_FIND
   if (n_missing != 0) {
@@ -68,10 +57,11 @@ Result<std::unique_ptr<Provider>> read_functions(void* library, const std::strin
                 path.c_str(), missing.c_str(),
                 n_missing == 1 ? "" : format_text(" and %zu more functions", n_missing - 1).c_str());
   }
-#define DOPPLER_FIND(function) find("wgpu" #function, provider->function);
+#define DOPPLER_FIND(function) library.find("wgpu" #function, provider->function);
   DOPPLER_WGPU_NATIVE_FUNCTIONS(DOPPLER_FIND)
 #undef DOPPLER_FIND
-  find("wgpuAdapterPropertiesSubgroupMatrixConfigsFreeMembers", provider->SubgroupMatrixConfigsFreeMembers);
+  library.find("wgpuAdapterPropertiesSubgroupMatrixConfigsFreeMembers",
+               provider->SubgroupMatrixConfigsFreeMembers);
   provider->is_dawn = provider->DevicePoll == nullptr;
   provider->name = provider->is_dawn ? "dawn" : "wgpu";
   return provider;
@@ -87,7 +77,7 @@ Result<const Provider*> Provider::open(const std::string& which) {
 
   std::string reasons;
   for (const std::string& path : candidates(which)) {
-    void* library = open_library(path, reasons);
+    const SharedLibrary library = open_library(path, reasons);
     if (!library) continue;
     DP_TRY(auto provider, read_functions(library, path));
     log(LogLevel::kDebug, "WebGPU provider %s: %s", provider->name.c_str(), path.c_str());

@@ -56,6 +56,7 @@ struct Provider {
 
 // ---- Extensions of Dawn (values as its headers of 2025-2026 have them) ----
 inline constexpr auto kDawnTogglesSType = static_cast<WGPUSType>(0x0005000A);
+inline constexpr auto kDawnInstanceSType = static_cast<WGPUSType>(0x00050006);
 inline constexpr auto kDawnCacheSType = static_cast<WGPUSType>(0x00050007);
 inline constexpr auto kDawnSubgroupMatrixConfigsSType = static_cast<WGPUSType>(0x0005003B);
 inline constexpr auto kDawnImplicitSynchronization = static_cast<WGPUFeatureName>(0x00050004);
@@ -68,6 +69,17 @@ struct DawnToggles {
   const char* const* enabled;
   size_t disabled_count;
   const char* const* disabled;
+};
+
+// Its form differs between releases of Dawn (before 2026: a count of 32 bits, then texts that end with a zero).
+struct DawnInstance {
+  WGPUChainedStruct chain;
+  const WGPUStringView* paths;  // folders, each with a slash at its end, where it looks for libraries first
+  size_t path_count;
+  void* platform;               // null: Dawn's own
+  uint32_t backend_validation;  // 0 full, 1 partial, 2 none
+  uint32_t begin_capture;
+  void* others[6];  // zero; more than there are
 };
 
 struct DawnCache {

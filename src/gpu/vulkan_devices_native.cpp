@@ -1,16 +1,15 @@
-// Asks the Vulkan loader through dlopen; see vulkan_devices_native.h.
+// Asks the Vulkan loader, opened at run time; see vulkan_devices_native.h.
 #include "gpu/vulkan_devices_native.h"
 
 #define VK_NO_PROTOTYPES
-#include <dirent.h>
-#include <dlfcn.h>
-#include <unistd.h>
 #include <vulkan/vulkan_core.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/process.h"
+#include "base/shared_library.h"
 #include "gpu/guards_native.h"
 
 namespace doppler::gpu {
@@ -38,11 +37,6 @@ AdapterType to_type(VkPhysicalDeviceType type) {
     default:
       return AdapterType::kUnknown;
   }
-}
-
-// The memory of the machine. A CPU driver reports only its own guess (old lavapipe: always 2 GiB).
-uint64_t machine_memory() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 uint64_t largest_local_heap(const VkPhysicalDeviceMemoryProperties& memory) {
@@ -112,24 +106,33 @@ VulkanDevice describe_device(const Loader& loader, VkPhysicalDevice device) {
           .vendor_id = properties.vendorID,
           .device_id = properties.deviceID,
           .type = to_type(properties.deviceType),
-          .memory_bytes = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ? machine_memory()
+          // A CPU driver reports only its own guess (old lavapipe: always 2 GiB).
+          .memory_bytes = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ? machine_memory_bytes()
                                                                                : largest_local_heap(memory),
           .compute_units = compute_units(loader, device, properties.apiVersion)};
+}
+
+// By its name on Linux, Windows and macOS.
+SharedLibrary open_vulkan_loader(std::string& reason) {
+  SharedLibrary library;
+  for (const char* name : {"libvulkan.so.1", "vulkan-1.dll", "libvulkan.1.dylib", "libMoltenVK.dylib"}) {
+    if (!library) library = SharedLibrary::open(name, reason);
+  }
+  return library;
 }
 
 }  // namespace
 
 Result<std::vector<VulkanDevice>> list_vulkan_devices() {
-  void* library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
+  std::string reason;
+  const SharedLibrary library = open_vulkan_loader(reason);
+  Loader loader;
+  if (!library || !library.find("vkGetInstanceProcAddr", loader.get)) {
     return fail(
         ErrorKind::kDevice,
         "There is no Vulkan loader (libvulkan.so.1) on this machine. Install it (Debian and Ubuntu: apt "
         "install libvulkan1 mesa-vulkan-drivers).");
   }
-  Loader loader;
-  void* get = dlsym(library, "vkGetInstanceProcAddr");
-  std::memcpy(&loader.get, &get, sizeof get);
   const StderrCapture quiet;  // drivers print warnings when they are probed
   const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                          .pNext = nullptr,
@@ -151,6 +154,7 @@ Result<std::vector<VulkanDevice>> list_vulkan_devices() {
     enumerate(loader.instance, &count, handles.data());
     for (uint32_t i = 0; i < count; ++i) {
       VulkanDevice device = describe_device(loader, handles[i]);
+      device.place = i;
       for (const VulkanDevice& other : devices) {
         const bool same = other.name == device.name && other.vendor_id == device.vendor_id &&
                           other.device_id == device.device_id;
@@ -167,24 +171,6 @@ Result<std::vector<VulkanDevice>> list_vulkan_devices() {
         "and Ubuntu: apt install mesa-vulkan-drivers) or check VK_DRIVER_FILES.");
   }
   return devices;
-}
-
-std::vector<std::string> vulkan_driver_files() {
-  for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) {
-    if (const char* value = std::getenv(name); value && *value) return split(value, ':');
-  }
-  std::vector<std::string> files;
-  for (const std::string folder :
-       {"/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/usr/share/vulkan/icd.d"}) {
-    DIR* dir = opendir(folder.c_str());
-    if (!dir) continue;
-    while (const dirent* entry = readdir(dir)) {
-      const std::string_view name = entry->d_name;
-      if (name.ends_with(".json")) files.push_back(folder + "/" + std::string(name));
-    }
-    closedir(dir);
-  }
-  return files;
 }
 
 }  // namespace doppler::gpu

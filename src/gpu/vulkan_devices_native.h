@@ -19,13 +19,11 @@ struct VulkanDevice {
   uint64_t memory_bytes = 0;   // of the largest device-local heap; a CPU device has the machine's memory
   uint32_t compute_units = 0;  // by extensions of NVIDIA, AMD and ARM; 0: the driver has no such extension
   uint32_t ordinal = 0;        // among devices of the same name and ids, which cannot be told apart otherwise
+  uint32_t place = 0;          // in the loader's list
 };
 
-// In the loader's order. Errors: no Vulkan loader, or it finds no driver; the sentence says what to install.
+// In the loader's order, which is that of `place`. Errors: no Vulkan loader, or it finds no driver; the sentence says
+// what to install.
 Result<std::vector<VulkanDevice>> list_vulkan_devices();
-
-// The manifest files of the installed drivers (lvp_icd.x86_64.json ...), for choosing one with
-// VK_DRIVER_FILES.
-std::vector<std::string> vulkan_driver_files();
 
 }  // namespace doppler::gpu

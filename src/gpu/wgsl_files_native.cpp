@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/file.h"
 #include "gpu/wgsl_files.h"
 #include "gpu/wgsl_repeat.h"
 
@@ -11,7 +12,7 @@ Result<std::optional<std::string>> read_wgsl_from_disk(std::string_view name) {
   const char* folder = std::getenv("DOPPLER_WGSL_DIR");
   if (!folder || !*folder) return std::nullopt;
   const std::string path = std::string(folder) + "/" + std::string(name) + ".wgsl";
-  FILE* file = std::fopen(path.c_str(), "rb");
+  FILE* file = open_stdio(path, "rb");
   if (!file) return std::nullopt;
   std::string text;
   char piece[4096];

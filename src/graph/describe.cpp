@@ -96,6 +96,14 @@ struct Attributes {
   std::string operator()(const AltupPredict&) const { return ""; }
   std::string operator()(const AltupCorrect&) const { return ""; }
   std::string operator()(const Concat&) const { return ""; }
+  std::string operator()(const Input& op) const { return format_text("%u", op.index); }
+  std::string operator()(const TableRows&) const { return ""; }
+  std::string operator()(const ImageRows& op) const {
+    return format_text("%u%s", op.index, op.adds ? ", added" : "");
+  }
+  std::string operator()(const MeanParts&) const { return ""; }
+  std::string operator()(const Clamp& op) const { return format_text("by numbers from %u on", op.first); }
+  std::string operator()(const Standardise&) const { return ""; }
 
  private:
   static std::string scan(uint32_t n_heads, uint32_t n_key_heads, uint32_t key_dim, uint32_t value_dim) {

@@ -30,17 +30,6 @@ std::string label_of_linear(const Graph& graph, std::span<const Matrix> matrices
 
 }  // namespace
 
-const char* op_name(OpKind kind) {
-  static constexpr const char* kNames[kOpKindCount] = {
-      "embed",      "rms_norm",      "head_norm",    "linear",        "rope",          "attention",
-      "gated",      "add",           "scale",        "query_scale",   "xielu",         "logits_rows",
-      "route",      "expert_linear", "expert_sum",   "causal_conv",   "gated_delta",   "mamba2",
-      "gated_norm", "output_gate",   "every_expert", "head_part",     "latent_heads",  "multiply",
-      "slice",      "sparsify",      "altup_match",  "altup_predict", "altup_correct", "layer_norm",
-      "positions",  "activate",      "concat"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 uint32_t Graph::declare(TensorId tensor, uint32_t layer, std::vector<uint32_t> shape) {
   for (uint32_t i = 0; i < weights_.size(); ++i) {
     const WeightInfo& known = weights_[i];

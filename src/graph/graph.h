@@ -74,7 +74,14 @@ class Graph {
   // positions: [positions, n]; types: [types, n].
   Value add_positions(Value x, Vector positions, Vector types);  // [R, n]
   Value activate(Value x, ActivationFn activation);              // [R, n]
-  Value linear(Value x, Matrix matrix);                          // x W^T + b, b where the checkpoint has one
+  // For models that see: images.cpp.
+  Value input(uint32_t index, uint32_t columns);          // [R, columns]
+  Value add_table_rows(Value x, Vector table);            // [R, n]; table: [entries, n]
+  Value image_rows(Value x, const ImageRows& images);     // [R, n]
+  Value mean_parts(Value x, uint32_t columns);            // [R, columns]
+  Value clamp(Value x, Vector limits, uint32_t first);    // [R, n]
+  Value standardise(Value x, Vector mean, Vector scale);  // [R, n]
+  Value linear(Value x, Matrix matrix);                   // x W^T + b, b where the checkpoint has one
   template <size_t N>
   std::array<Value, N> linear(Value x, const Matrix (&matrices)[N]) {  // of one x
     std::array<Value, N> out{};

@@ -179,11 +179,35 @@ struct AltupCorrect {  // by what the layer made of the first
   float router_scale = 1;
 };
 
+// Rows that the step brings, by number: patches of a picture, or the rows that an earlier plan left.
+struct Input {
+  uint32_t index = 0;
+};
+// y = x + weighted entries of a learned table. The step says for each row which entries and weights: a table of
+// positions is resampled to a picture's size so.
+struct TableRows {};
+// Rows of a prompt that stand for a picture get the picture's values, or have them added.
+struct ImageRows {
+  uint32_t index =
+      0;  // 0: the values that replace embeddings; 1, ...: those that are added after layer 0, ...
+  bool adds = false;
+};
+
+// The mean of runs of as many columns as y has.
+struct MeanParts {};
+// y = x, but at least limits[first] and at most limits[first + 1].
+struct Clamp {
+  uint32_t first = 0;
+};
+// y = (x - mean) * scale, two numbers of each column.
+struct Standardise {};
+
 using Operation =
     std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale, QueryScale, Xielu,
                  LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv, GatedDelta, Mamba2, GatedNorm,
                  OutputGate, EveryExpert, HeadPart, LatentHeads, Multiply, Slice, Sparsify, AltupMatch,
-                 AltupPredict, AltupCorrect, LayerNorm, Positions, Activate, Concat>;
+                 AltupPredict, AltupCorrect, LayerNorm, Positions, Activate, Concat, Input, TableRows,
+                 ImageRows, MeanParts, Clamp, Standardise>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -217,9 +241,15 @@ enum class OpKind : uint8_t {
   kLayerNorm,
   kPositions,
   kActivate,
-  kConcat
+  kConcat,
+  kInput,
+  kTableRows,
+  kImageRows,
+  kMeanParts,
+  kClamp,
+  kStandardise,
 };
-inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kConcat) + 1;
+inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kStandardise) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
 // True if it has a recurrent state.

@@ -39,7 +39,7 @@ std::string shown(const char* message) {
   return printable(text.substr(0, text.rfind(' ', kMostMessageBytes)), kMostMessageBytes) + " ...";
 }
 
-Result<std::string> schema_text(const std::string& text) {
+Result<std::string> schema_text(const std::string& text, bool blanks) {
   DP_TRY(Json schema, parse_json(text, "The JSON schema"));
   if (!schema.is_object() && !schema.is_boolean())
     return fail(ErrorKind::kInvalidInput, "A JSON schema is an object, but this is %s.",
@@ -49,7 +49,16 @@ Result<std::string> schema_text(const std::string& text) {
   DP_TRY(schema, rewrite_schema(schema));
   if (schema == Json(false)) return fail(ErrorKind::kInvalidInput, "The JSON schema allows nothing.");
   if (schema.is_boolean()) schema = Json::object();
-  if (!schema.contains("x-guidance")) schema["x-guidance"] = {{"whitespace_pattern", kBlanks}};
+  Json options = schema.contains("x-guidance") ? schema["x-guidance"] : Json::object();
+  if (options.is_object() && !options.contains("whitespace_pattern") &&
+      !options.contains("whitespace_flexible")) {
+    if (blanks) {
+      options["whitespace_pattern"] = kBlanks;
+    } else {
+      options["whitespace_flexible"] = false;
+    }
+    schema["x-guidance"] = std::move(options);
+  }
   return to_text(schema);
 }
 
@@ -166,6 +175,12 @@ Result<void> Matcher::accept(uint32_t token) {
   return {};
 }
 
+Matcher Matcher::clone() const {
+  Matcher out(*library_, spelling_, tokenizer_, ends_numbers_, library_->clone_matcher(matcher_.get()));
+  out.digits_ = digits_;
+  return out;
+}
+
 Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
   DP_TRY(const Library* library, open_library());
   std::vector<uint32_t> lengths;
@@ -210,7 +225,7 @@ Result<Matcher> Guides::compile(const Grammar& grammar) const {
   const char* kind = "lark";
   if (grammar.kind == GrammarKind::kJsonSchema) {
     kind = "json_schema";
-    DP_TRY(text, schema_text(grammar.text));
+    DP_TRY(text, schema_text(grammar.text, grammar.json_blanks));
   } else if (grammar.kind == GrammarKind::kRegex) {
     kind = "regex";
   } else if (is_gbnf(text)) {
@@ -239,7 +254,8 @@ Result<Matcher> Guides::begin(const Grammar& grammar) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(compiled_, [&](const Compiled& item) {
-      return item.grammar.kind == grammar.kind && item.grammar.text == grammar.text;
+      return item.grammar.kind == grammar.kind && item.grammar.text == grammar.text &&
+             item.grammar.json_blanks == grammar.json_blanks;
     });
     if (found != compiled_.end()) {
       compiled_.splice(compiled_.begin(), compiled_, found);

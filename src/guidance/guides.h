@@ -39,6 +39,8 @@ class Matcher {
   Result<std::vector<uint32_t>> forced();
   // Takes the next token, one that ends no answer. Error: the token is not allowed.
   Result<void> accept(uint32_t token);
+  // Another one that stands where this one does.
+  Matcher clone() const;
 
  private:
   friend class Guides;

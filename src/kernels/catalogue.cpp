@@ -10,10 +10,12 @@
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/heads/variants.h"
+#include "kernels/image_rows/variants.h"
 #include "kernels/latent/variants.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/repack/repack.h"
+#include "kernels/low_rank/variants.h"
 #include "kernels/moe/variants.h"
 #include "kernels/persistent/layers.h"
 #include "kernels/pointwise/variants.h"
@@ -98,6 +100,12 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("activate", activate_variants(), Activate{});
   add("layer_norm", layer_norm_variants(), LayerNorm{});
   add("positions", positions_variants(), Positions{});
+  add("table_rows", table_rows_variants(), TableRows{});
+  add("image_rows", image_rows_variants(), ImageRows{});
+  add("patch_values", patch_values_variants(), PatchValues{});
+  add("mean_parts", mean_parts_variants(), MeanParts{});
+  add("clamp", clamp_variants(), Clamp{});
+  add("standardise", standardise_variants(), Standardise{});
   add("head_norm", head_norm_variants(), HeadNorm{});
   add("rotate", rotate_variants(), Rotate{});
   add("head_part", head_part_variants(), HeadPart{});
@@ -115,6 +123,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
         .format = static_cast<WeightFormat>(format), .n = kHidden, .k = kHidden, .max_rows = 1};
     add(expert_operation(shape.format), expert_matvec_variants(shape.format), shape);
   }
+  add("low_rank_down", low_rank_down_variants(), LowRankShape{});
+  add("low_rank_up", low_rank_up_variants(), LowRankShape{});
+  add("low_rank_gate", low_rank_gate_variants(), LowRankGate{});
   add("expert_sum", expert_sum_variants(), ExpertSum{});
   add("expert_norm", expert_norm_variants(), ExpertNorm{});
   add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});
@@ -136,7 +147,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("next", next_variants(), next);
   add("draft_begin", draft_begin_variants(), DraftBegin{});
   add("draft_end", draft_end_variants(), DraftEnd{});
+  add("lookup_drafts", lookup_drafts_variants(), LookupDrafts{});
   add("next_tokens", next_tokens_variants(), NextTokens{});
+  add("text_from_ring", text_from_ring_variants(), TextFromRing{});
   for (const RepackRow& row : repack_variants()) {
     Repack repack{.from = row.from, .to = *dtype_info(row.from).tiles};
     repack.k = kHidden;

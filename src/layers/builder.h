@@ -17,7 +17,9 @@ using graph::Value;
 struct Builder {
   Graph& graph;
   const ModelConfig& config;
-  bool drafts = false;  // the next-token layer is wanted
+  bool drafts = false;     // the next-token layer is wanted
+  bool images = false;     // rows may stand for pictures, whose values take the place of embeddings
+  uint32_t deepstack = 0;  // of the first layers: more values of the pictures are added after each
 
   // RMSNorm by a vector of as many values as x has columns. With a residual scale, x must be the residual stream.
   Value norm(Value x, TensorId weight, uint32_t layer);  // [R, n]

@@ -17,8 +17,13 @@ graph::Matrix output_matrix(Builder& b) {
 
 Value embedding(Builder& b, float embedding_scale) {
   const Value x = b.graph.embed(embedding_table(b), embedding_scale / b.config.residual_scale);  // [R, H]
-  b.graph.mark_hidden(x);
-  return x;
+  if (!b.images) {
+    b.graph.mark_hidden(x);
+    return x;
+  }
+  const Value seen = b.graph.image_rows(x, {.index = 0});  // [R, H]
+  b.graph.mark_hidden(seen);
+  return seen;
 }
 
 void head(Builder& b, Value x) {
@@ -36,7 +41,8 @@ void head(Builder& b, Value x) {
 void decoder(Builder& b, float embedding_scale, Block block) {
   Value x = embedding(b, embedding_scale);  // [R, H]
   for (uint32_t i = 0; i < b.config.n_layers; ++i) {
-    x = block(b, x, i);  // [R, H]
+    x = block(b, x, i);                                                              // [R, H]
+    if (i < b.deepstack) x = b.graph.image_rows(x, {.index = i + 1, .adds = true});  // [R, H]
     b.graph.mark_hidden(x);
   }
   head(b, x);

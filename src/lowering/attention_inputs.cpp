@@ -86,6 +86,11 @@ kernels::Attention attention_op(const Lowering& l, uint32_t index) {
                         .single_rows = l.io().single_rows,
                         .each_row = l.io().attends_each_row,
                         .own_sequences = l.io().single_rows == l.rows(node.inputs[0])};
+  op.spans = a.sliding_window != 0 ? l.io().spans.windows : l.io().spans.all;
+  if (op.spans.valid()) {
+    op.ahead = 0;
+    return op;
+  }
   if (a.bidirectional && a.sliding_window != 0) {  // to either side
     op.ahead = a.sliding_window / 2;
     op.window = op.ahead + 1;
@@ -132,6 +137,10 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
     const RopeTable& table = l.weights().ropes[q->rope.table];
     ops.rope.table = table.table;
     ops.rope.attention_factor = table.attention_factor;
+    const RopeIo& rope = l.io().rope;
+    ops.rope.places = rope.places;
+    ops.rope.axes = rope.axes;
+    if (rope.places != kernels::RopePlaces::kRow) ops.rope.table = rope.table;
   }
   ops.attention.q = ops.rope.q_out;
   return ops;

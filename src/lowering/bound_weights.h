@@ -40,6 +40,20 @@ struct HostRows {
   kernels::TensorView numbers;  // u32 0, 1, ...: what the node reads in place of tokens
 };
 
+// The matrices of the low-rank adapters of a node, in the layout of kernels/low_rank/low_rank.h. For an embed node `a`
+// has the rows of tokens.
+struct AdapterProduct {
+  kernels::TensorView a, b;
+  uint32_t rank = 0, slots = 0;
+  std::vector<uint32_t> ends;  // where the outputs of each of the node's matrices end
+  bool is_affine = false;
+};
+struct Adapters {
+  kernels::TensorView of_sequences;  // u32, kernels::AdapterRows::adapters
+  std::vector<std::optional<AdapterProduct>>
+      products;  // by node; empty: the model was loaded without room for any
+};
+
 struct BoundWeights {
   std::vector<Projection> products;     // by node: of linear nodes and those of experts
   std::vector<kernels::Weight> tables;  // by node: of embed nodes
@@ -50,6 +64,7 @@ struct BoundWeights {
   // By node, of what has several in one view: its vectors one after another, f32.
   std::vector<kernels::TensorView> node_vectors;
   std::vector<RopeTable> ropes;  // by graph::Rope::table
+  Adapters adapters;
 };
 
 }  // namespace doppler::lowering

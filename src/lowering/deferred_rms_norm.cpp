@@ -2,6 +2,7 @@
 // only known once all workgroups have made their part of the row.
 #include <algorithm>
 
+#include "lowering/adapter_products.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 
@@ -20,12 +21,14 @@ Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t index) {
   const bool all_products =
       std::ranges::all_of(readers, [&](uint32_t reader) { return l.node(reader).kind() == OpKind::kLinear; });
   if (readers.empty() || !all_products) return refused("the norm is not read only by products");
+  std::string reason = refuse_adapter_in_sum(l, index);
+  if (!reason.empty()) return refused(std::move(reason));
 
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
   const Projection& projection = *resolved->projection;
   if (projection.parts.size() != 1) return refused("the product is more than one dispatch");
-  std::string reason = kernels::refuse_epilogue(l.context(index), projection.parts[0].weight,
-                                                resolved->choices[0], kernels::EpilogueKind::kDeferredNorm);
+  reason = kernels::refuse_epilogue(l.context(index), projection.parts[0].weight, resolved->choices[0],
+                                    kernels::EpilogueKind::kDeferredNorm);
   if (!reason.empty()) return refused(std::move(reason));
   DP_TRY(const ResolvedLinear* reads, l.resolve(readers[0]));
   const kernels::InputForm form = reads->choices[0].reads();
@@ -48,6 +51,7 @@ Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t index) {
       .eps = std::get<graph::RmsNorm>(l.node(*norm).operation).eps,
       .q8 = q8};
   const TensorView y = l.form_as<Rows>(x)->f32;
+  DP_CHECK(record_in_sum(l, index, y, projection.n));
   DP_CHECK(record_products(l, index, [&](const Projection::Part&) {
     return kernels::AddResidualDeferNorm{.y = y, .norm = deferred};
   }));

@@ -169,6 +169,15 @@ Result<TensorView> Lowering::f32_of(Value value) const {
               node(graph_.info(value).node).op_label.c_str());
 }
 
+Result<TensorView> Lowering::in_place(uint32_t index) const {
+  const Node& changing = node(index);
+  if (!is_read_out(changing.inputs[0], index)) {
+    return fail(ErrorKind::kUnsupported, "The value that %s changes is read again after it.",
+                changing.op_label.c_str());
+  }
+  return f32_of(changing.inputs[0]);
+}
+
 Result<Columns> Lowering::columns_of(Value value) const {
   if (const auto* part = form_as<Columns>(value)) return *part;
   DP_TRY(const TensorView f32, f32_of(value));
@@ -206,6 +215,16 @@ kernels::SelectedRows Lowering::selected_rows(uint32_t index) const {
   return io_.logits_rows == LogitsRows::kLast ? SelectedRows::kLast : SelectedRows::kAll;
 }
 
+const AdapterProduct* Lowering::adapter(uint32_t index) const {
+  const auto& products = weights_.adapters.products;
+  return products.empty() || !products[index] ? nullptr : &*products[index];
+}
+
+kernels::AdapterRows Lowering::adapter_rows(Value value) const {
+  return {
+      .adapters = weights_.adapters.of_sequences, .state = ctx_.state, .selected = selected_[value.index]};
+}
+
 void Lowering::note_stacked(uint32_t index, const ResolvedLinear& made) {
   const size_t matrices = node(index).matrices.size();
   if (matrices < 2) return;
@@ -237,6 +256,8 @@ Result<const ResolvedLinear*> Lowering::resolve(uint32_t index) {
     if (gated && only_reader(linear.outputs[1], OpKind::kGated) == gated) {
       if (std::get<graph::Gated>(node(*gated).operation).limit != 0) {
         made.gate_refusal = "the gate has a limit";
+      } else if (adapter(index)) {
+        made.gate_refusal = "its adapters add to the gates before they are applied";
       } else if (made.projection->parts.size() == 1) {
         const kernels::Weight& weight = made.projection->parts[0].weight;
         const ActivationFn activation = std::get<graph::Gated>(node(*gated).operation).activation;
@@ -269,6 +290,8 @@ Result<std::string> Lowering::refuse_prologue(uint32_t index, PrologueKind kind)
   if (kind == PrologueKind::kAddRmsNorm && resolved->projection->has_bias()) {
     return std::string("the product that reads it has a bias");
   }
+  const bool is_made_by_product = kind == PrologueKind::kAddRmsNorm || kind == PrologueKind::kSplitPartials;
+  if (is_made_by_product && adapter(index)) return std::string("the product's adapters read it too");
   // These are made once, by one dispatch.
   const bool once = kind == PrologueKind::kAddRmsNorm || kind == PrologueKind::kSplitPartials;
   if (once && parts.size() == 2 && is_on("paired_products")) {
@@ -301,6 +324,7 @@ Result<Wanted> Lowering::wanted(Value value) {
       continue;
     }
     DP_TRY(const ResolvedLinear* resolved, resolve(reader));
+    wanted.f32 = wanted.f32 || adapter(reader) != nullptr;
     for (const kernels::ProductChoice& choice : resolved->choices) {
       wanted.f32 = wanted.f32 || choice.reads() == InputForm::kF32;
       wanted.q8 = wanted.q8 || choice.reads() == InputForm::kQ8;

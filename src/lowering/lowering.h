@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "kernels/embed/embed_norm.h"
+#include "kernels/low_rank/low_rank.h"
 #include "kernels/moe/expert_linear.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "lowering/bound_weights.h"
@@ -77,6 +78,8 @@ class Lowering {
   }
   // Error: the value is not there as f32 rows.
   Result<TensorView> f32_of(Value value) const;
+  // The f32 rows of a node's first input, which the node writes in place. Error: a later node reads them.
+  Result<TensorView> in_place(uint32_t node_index) const;
   // Error: the value is there neither as columns of wider rows nor as f32 rows.
   Result<Columns> columns_of(Value value) const;
   // x as a product reads it. Error: a form that no product reads.
@@ -97,6 +100,11 @@ class Lowering {
   Result<const ResolvedLinear*> resolve(uint32_t linear_node);
   // Why the products of a linear node do not all have a prologue; "" if they have.
   Result<std::string> refuse_prologue(uint32_t linear_node, kernels::PrologueKind kind);
+
+  // The matrices that adapters may add to the outputs of a linear or embed node. Null: none. adapter_rows() gives the
+  // adapters of a value's rows.
+  const AdapterProduct* adapter(uint32_t node_index) const;
+  kernels::AdapterRows adapter_rows(Value value) const;
 
   void set_logits(const Logits& logits) { logits_ = logits; }
 

@@ -45,6 +45,7 @@ Result<Outcome> leave_product(Lowering& l, uint32_t index) {
   if (!reason.empty()) return refused(std::move(reason));
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
   const Projection& projection = *resolved->projection;
+  if (l.adapter(index)) return refused("its adapters add to the gate before it is applied");
   if (projection.parts.size() != 1 || projection.has_bias()) {
     return refused("the gate has a bias or several weights");
   }

@@ -1,4 +1,5 @@
 // paired_products: q and k in one number format beside v in another, as quantised files have them, in one dispatch.
+#include "lowering/adapter_products.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 
@@ -17,9 +18,11 @@ Result<Outcome> lower_paired_products(Lowering& l, uint32_t index) {
       kernels::refuse_pair(ctx, first, resolved->choices[0], second, resolved->choices[1], needs);
   if (!reason.empty()) return refused(std::move(reason));
   const TensorView y = l.product_buffer(index);
+  DP_TRY(std::optional<kernels::LowRankUp> up, record_low(l, index));
   DP_CHECK(kernels::record(
       ctx, resolved->choices[0], resolved->choices[1],
       kernels::LinearPair{.first = first, .second = second, .x = x, .bias = projection.pair_bias, .y = y}));
+  DP_CHECK(record_up(l, index, std::move(up), y, projection.n));
   l.set_product(index, y);
   return applied();
 }

@@ -204,6 +204,7 @@ Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t index) {
       .rotary_dim = first.rope.rotary_dim,
       .interleaved = first.rope.gpt_j_pairs,
       .attention_factor = l.weights().ropes[usual.table].attention_factor};
+  if (io.rope.places != kernels::RopePlaces::kRow) op.unfit = "pictures shift its positions";
   std::optional<Attending> other;
   for (const Block& block : blocks) {
     if (op.unfit.empty()) op.unfit = refuse_differences(l, first, block);

@@ -5,6 +5,7 @@
 #include "kernels/heads/heads.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/rms_norm/rms_norm.h"
+#include "lowering/adapter_products.h"
 #include "lowering/attention_inputs.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
@@ -58,6 +59,7 @@ Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
                                                                                      : l.io().tokens,
                                                .y = y,
                                                .scale = embed.scale}));
+  DP_CHECK(record_embedding_adapter(l, index, y));
   l.set_form(x, Rows{.f32 = y});
   return applied();
 }
@@ -92,9 +94,11 @@ Result<Outcome> lower_rms_norm(Lowering& l, uint32_t index) {
 Result<Outcome> lower_linear(Lowering& l, uint32_t index) {
   const TensorView y = l.product_buffer(index);
   const uint32_t n = l.weights().products[index].n;
+  DP_TRY(std::optional<kernels::LowRankUp> up, record_low(l, index));
   DP_CHECK(record_products(l, index, [&](const Projection::Part& part) {
     return kernels::Store{.y = y, .y_stride = n, .y_column = part.column};
   }));
+  DP_CHECK(record_up(l, index, std::move(up), y, n));
   l.set_product(index, y);
   return applied();
 }

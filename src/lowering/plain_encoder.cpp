@@ -6,20 +6,6 @@
 #include "lowering/rule_functions.h"
 
 namespace doppler::lowering {
-namespace {
-
-// A value that is written in place. Error: a node after this one reads it.
-Result<TensorView> in_place(const Lowering& l, uint32_t index) {
-  const Node& node = l.node(index);
-  if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "The value that %s changes is read again after it.",
-                node.op_label.c_str());
-  }
-  return l.f32_of(node.inputs[0]);
-}
-
-}  // namespace
-
 Result<Outcome> lower_layer_norm(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   kernels::LayerNorm op{.weights = l.weights().node_vectors[index],
@@ -37,7 +23,7 @@ Result<Outcome> lower_layer_norm(Lowering& l, uint32_t index) {
 Result<Outcome> lower_positions(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const graph::Graph& g = l.graph();
-  DP_TRY(const TensorView x, in_place(l, index));
+  DP_TRY(const TensorView x, l.in_place(index));
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, kernels::Positions{.x = x,
                                                    .positions = l.weights().vectors[node.vectors[0].index],
@@ -52,7 +38,7 @@ Result<Outcome> lower_positions(Lowering& l, uint32_t index) {
 
 Result<Outcome> lower_activate(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
-  DP_TRY(const TensorView x, in_place(l, index));
+  DP_TRY(const TensorView x, l.in_place(index));
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(
       ctx, kernels::Activate{.x = x,

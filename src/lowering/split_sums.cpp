@@ -1,5 +1,6 @@
 // split_sums: a product that splits its columns over workgroups leaves the sums of each split to the norm after the
 // residual's sum, which adds them up, instead of a dispatch of its own that does.
+#include "lowering/adapter_products.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 #include "lowering/sum_around.h"
@@ -24,6 +25,13 @@ Result<Outcome> lower_split_sums(Lowering& l, uint32_t index) {
   if (projection.has_bias()) return refused("the product has a bias");
   if (!l.is_on("add_rms_norm")) return refused("add_rms_norm is off");
   if (!around->refusal.empty()) return refused(around->refusal);
+  if (l.adapter(index)) {
+    std::string reason =
+        around->branch_norm ? "its adapters add to what is normalised" : refuse_adapter_in_sum(l, index);
+    if (!reason.empty()) return refused(std::move(reason));
+    DP_TRY(const TensorView x, l.f32_of(around->x));
+    DP_CHECK(record_in_sum(l, index, x, projection.n));
+  }
   sums->partials = ctx.plan.scratch("split sums", sums->bytes());
   DP_CHECK(
       record_products(l, index, [&](const Projection::Part&) { return kernels::LeaveSums{.sums = *sums}; }));

@@ -35,6 +35,32 @@ struct NextIo {
   kernels::TensorView logits;  // f32 [rows that get logits, vocab_size]
 };
 
+// Pictures' values for the rows of a prompt that stand for them.
+struct ImageIo {
+  kernels::TensorView images;  // f32 [n_images, stride]
+  kernels::TensorView places;  // u32 [max_rows]: kernels::ImageRows
+  uint32_t n_images = 0, stride = 0;
+};
+
+// The positions by which rows rotate: kernels::RopeKv.
+struct RopeIo {
+  kernels::RopePlaces places = kernels::RopePlaces::kRow;
+  kernels::RopeAxes axes;
+  kernels::TensorView table;  // in place of the graph's own; kRow: invalid
+};
+
+// The keys that each row sees, instead of those before it: kernels::Attention::spans.
+struct SpansIo {
+  kernels::TensorView all;      // of layers without a window
+  kernels::TensorView windows;  // of layers that slide
+};
+
+// Entries of a learned table that each row gets: kernels::TableRows.
+struct TapsIo {
+  kernels::TensorView taps;
+  uint32_t taps_each = 0;
+};
+
 struct StepIo {
   // A decode plan begins with these, and every plan that chooses a token ends with them (kernels/step/next.h): the
   // residual stream of its one row, and the first norm of that.
@@ -58,6 +84,11 @@ struct StepIo {
   PagedRoutes paged = {};
   NextIo next = {};
   bool keeps_rows = false;  // recurrent states are kept after each row of the plan (kernels::DeltaStep::rows)
+  std::vector<kernels::TensorView> inputs = {};  // f32 [max_rows, columns], by graph::Input::index
+  TapsIo taps = {};
+  ImageIo images = {};
+  RopeIo rope = {};
+  SpansIo spans = {};
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 

@@ -17,6 +17,7 @@ Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t index) {
   if (logits != l.graph().logits()) return not_matched();
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
   const Projection& head = *resolved->projection;
+  if (l.adapter(index)) return refused("its adapters add to the logits");
   if (head.parts.size() != 1 || head.has_bias()) return refused("the head has a bias or several weights");
   kernels::Context ctx = l.context(index);
   std::string reason = kernels::refuse_epilogue(ctx, head.parts[0].weight, resolved->choices[0],

@@ -8,7 +8,7 @@
 
 namespace doppler::model {
 
-Result<void> AllRows::write(uint32_t pos, std::span<const uint32_t> tokens, std::span<const uint32_t> types) {
+Result<bool> AllRows::write(uint32_t pos, std::span<const uint32_t> tokens, std::span<const uint32_t> types) {
   if (tokens.empty() || tokens.size() > parts_.chunk || pos + tokens.size() > parts_.ctx_len ||
       (config_.bidirectional && pos != 0)) {
     return fail(ErrorKind::kInvalidInput,
@@ -17,7 +17,7 @@ Result<void> AllRows::write(uint32_t pos, std::span<const uint32_t> tokens, std:
   }
   DP_CHECK(parts_.cache->begin(pos));
   DP_CHECK(parts_.states->begin(device_, pos));
-  const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
+  const std::vector<uint32_t> ids = parts_.images.embedded(tokens);
   if (parts_.table) DP_CHECK(parts_.table->write(ids));
   DP_CHECK(device_.write(*parts_.tokens, 0, bytes_of(ids)));
   if (parts_.token_types) {
@@ -30,7 +30,11 @@ Result<void> AllRows::write(uint32_t pos, std::span<const uint32_t> tokens, std:
   state.rows = static_cast<uint32_t>(tokens.size());
   state.ctx_len = parts_.ctx_len;
   state.kept_row = parts_.states->kept_row();
-  return device_.write(*parts_.state, 0, bytes_of(state));
+  if (pos == 0) shift_ = 0;
+  DP_TRY(const bool has_images, parts_.images.write(device_, pos, tokens, shift_));
+  DP_CHECK(parts_.images.write_shift(device_, 0, shift_));
+  DP_CHECK(device_.write(*parts_.state, 0, bytes_of(state)));
+  return has_images;
 }
 
 Task<Result<std::vector<float>>> AllRows::read(const gpu::Buffer& buffer, uint64_t offset, uint64_t floats) {
@@ -43,9 +47,9 @@ Task<Result<std::vector<float>>> AllRows::read(const gpu::Buffer& buffer, uint64
 
 Task<Result<AllRows::Rows>> AllRows::run(uint32_t pos, std::span<const uint32_t> tokens,
                                          std::span<const uint32_t> types) {
-  DP_CO_CHECK(write(pos, tokens, types));
+  DP_CO_TRY(const bool has_images, write(pos, tokens, types));
   const auto count = static_cast<uint32_t>(tokens.size());
-  const gpu::Plan& chosen = parts_.plan(count);
+  const gpu::Plan& chosen = has_images ? parts_.image_plan() : parts_.plan(count);
   const TraceSpan span(chosen.name);
   const gpu::Plan* last = &chosen;
   if (parts_.last_part) {

@@ -10,6 +10,7 @@
 #include "formats/architectures/config.h"
 #include "gpu/device.h"
 #include "model/host_table.h"
+#include "model/image_inputs.h"
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 
@@ -26,6 +27,8 @@ struct AllRowsParts {
   std::function<const gpu::Plan&(uint32_t rows)> plan;
   // If experts are paged: replays all parts of a plan but the last, and gives that. Otherwise empty.
   std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan& plan, uint32_t rows)> last_part;
+  ImageInputs images = {};
+  std::function<const gpu::Plan&()> image_plan = {};  // of a step with pictures
 };
 
 class AllRows {
@@ -39,16 +42,19 @@ class AllRows {
     std::vector<float> logits, hidden, next_logits;
   };
   // Up to a chunk of tokens at positions pos.. of a sequence whose earlier tokens were run before. types: of the
-  // tokens, for models that have them; empty: 0. Bidirectional models have pos 0.
+  // tokens, for models that have them; empty: 0. Bidirectional models have pos 0. After pictures positions follow the
+  // tokens of the call before.
   Task<Result<Rows>> run(uint32_t pos, std::span<const uint32_t> tokens, std::span<const uint32_t> types);
 
  private:
-  Result<void> write(uint32_t pos, std::span<const uint32_t> tokens, std::span<const uint32_t> types);
+  // Whether the step has pictures.
+  Result<bool> write(uint32_t pos, std::span<const uint32_t> tokens, std::span<const uint32_t> types);
   Task<Result<std::vector<float>>> read(const gpu::Buffer& buffer, uint64_t offset, uint64_t floats);
 
   gpu::Device& device_;
   const formats::ModelConfig& config_;
   const AllRowsParts parts_;
+  uint32_t shift_ = 0;  // of the next position (ImageStore::axes)
 };
 
 }  // namespace doppler::model

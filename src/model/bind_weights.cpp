@@ -88,14 +88,19 @@ class Binder {
       for (const graph::Vector& table : node.vectors) {
         DP_CO_TRY(bound_.vectors[table.index], co_await loader_.norm(stored(graph_.info(table))));
       }
+    } else if (node.kind() == OpKind::kTableRows) {
+      DP_CO_TRY(bound_.vectors[node.vectors[0].index],
+                co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
     } else if (node.kind() == OpKind::kXielu) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index], co_await xielu(graph_.info(node.vectors[0])));
     } else if (node.kind() == OpKind::kLinear) {
       DP_CO_TRY(bound_.products[index], co_await product(node));
     } else if (node.kind() == OpKind::kExpertLinear) {
       DP_CO_TRY(bound_.products[index], co_await experts(node));
-    } else if (node.kind() == OpKind::kRoute || node.kind() == OpKind::kMultiply) {
+    } else if (node.kind() == OpKind::kRoute || node.kind() == OpKind::kMultiply ||
+               node.kind() == OpKind::kClamp || node.kind() == OpKind::kStandardise) {
       for (const graph::Vector& vector : node.vectors) {
+        if (bound_.vectors[vector.index].valid()) continue;  // of an earlier node
         DP_CO_TRY(bound_.vectors[vector.index], co_await loader_.norm(stored(graph_.info(vector))));
       }
     } else if (node.kind() == OpKind::kAttention) {

@@ -4,16 +4,12 @@
 #include <chrono>
 
 #include "base/log.h"
+#include "gpu/objects_made.h"
 
 namespace doppler::model {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-uint64_t objects_of(const gpu::Device& device) {
-  const gpu::Counters& made = device.counters();
-  return made.buffers_created + made.bind_groups_created + made.pipelines_created;
-}
 
 // "decode.sample" with log-probabilities and masks: "decode.sample.logprobs.masks".
 std::string name_of(const std::string& base, SamplerParts parts) {
@@ -77,7 +73,7 @@ ChoiceViews ChoicePlans::views_of(SamplerParts parts) const {
 Task<Result<void>> ChoicePlans::add(SamplerParts parts, const std::vector<gpu::Plan>& plans, Record record) {
   if (has(parts)) co_return Result<void>();
   const auto start = Clock::now();
-  const uint64_t objects_before = objects_of(*device_);
+  const uint64_t objects_before = gpu::objects_made(device_->counters());
   DP_CO_CHECK(co_await make_buffers(parts));
   std::vector<SamplerParts> fresh;
   for (const SamplerParts& known : known_) {
@@ -99,7 +95,7 @@ Task<Result<void>> ChoicePlans::add(SamplerParts parts, const std::vector<gpu::P
   }
   std::ranges::move(built.owned, std::back_inserter(owned_));
   known_.insert(known_.end(), fresh.begin(), fresh.end());
-  objects_created_ += objects_of(*device_) - objects_before;
+  objects_created_ += gpu::objects_made(device_->counters()) - objects_before;
   log(LogLevel::kInfo, "A generation asks for %s: %zu plans were made for that in %.2f s.", words_for(parts),
       built.plans.size(), std::chrono::duration<double>(Clock::now() - start).count());
   co_return Result<void>();

@@ -25,15 +25,14 @@ Result<void> check_settings(const GenerationSettings& settings) {
   return {};
 }
 
-std::string refuse_drafts(const GenerationSettings& settings) {
+bool has_penalties(const GenerationSettings& settings) {
   const kernels::SampleParams& p = settings.sampling;
-  if (p.logprobs != 0) return "log-probabilities are asked for";
-  if (settings.masked) return "tokens are chosen by masks";
-  if (settings.greedy) return "";
-  if (p.repeat_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0) {
-    return "penalties look at each token before the next is chosen";
-  }
-  if (kernels::uses_more(p)) return "one of its samplers looks at each token before the next is chosen";
+  return !settings.greedy && (p.repeat_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0);
+}
+
+std::string refuse_drafts(const GenerationSettings& settings) {
+  if (!settings.greedy && settings.sampling.mirostat_tau > 0)
+    return "mirostat chooses by how surprising the token before was";
   return "";
 }
 
@@ -46,8 +45,9 @@ PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint3
   const size_t penalised = std::min<size_t>(last.size(), kernels::kPenaltyRing);
   for (size_t i = 0; i < penalised; ++i) {
     const uint32_t token = last[last.size() - penalised + i];
+    if (token >= vocab_size) continue;  // of a picture
     past.recent[(end - penalised + i) % kernels::kPenaltyRing] = token;
-    if (token < vocab_size) ++past.counts[token];
+    ++past.counts[token];
   }
   for (const uint32_t token : last.last(std::min<size_t>(last.size(), kernels::kDryHistory))) {
     past.more.history[past.more.count++ % kernels::kDryHistory] = token;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "base/result.h"
 #include "kernels/common/step_state.h"
 #include "kernels/sample/sample.h"
+#include "model/adapter_mix.h"
+#include "model/drafter.h"
 
 namespace doppler::model {
 
@@ -28,6 +31,11 @@ struct GenerationSettings {
   bool ignore_stop = false;
   bool masked = false;                 // each token is chosen by a mask (SequenceRunner::mask)
   std::vector<uint32_t> dry_breakers;  // tokens; of kernels/sample/more.h
+  Drafter drafter = Drafter::kNone;
+  std::vector<uint32_t>
+      prediction;  // tokens that the answer may repeat; the drafter lookup searches them too
+  std::shared_ptr<const AdapterMix> adapters;  // of its rows at positions adapters_from and later; null: none
+  uint32_t adapters_from = 0;
 };
 
 // Tokens back that penalties and DRY look, at most.
@@ -50,8 +58,9 @@ struct SamplerParts {
 SamplerParts parts_of(const GenerationSettings& settings);
 // Errors: more stop tokens or biases than the device takes.
 Result<void> check_settings(const GenerationSettings& settings);
-// The reason why steps that draft cannot serve a generation: "" if they can. They choose two tokens at a time, so no
-// sampler may depend on the first one's place in the text.
+bool has_penalties(const GenerationSettings& settings);
+// Says why steps that draft cannot serve a generation; "" if they can. They choose several tokens at a time. So each
+// choice may depend only on the tokens before it, and not on how they were drawn.
 std::string refuse_drafts(const GenerationSettings& settings);
 // Greedy plans choose tokens, tell no probabilities and know no masks; sampled ones do all that.
 inline bool takes_greedy_plan(const GenerationSettings& settings) {
@@ -66,25 +75,25 @@ struct PastTokens {
 PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint32_t> last, uint32_t end,
                        uint32_t vocab_size);
 
-inline constexpr uint32_t kDraftEntries = 2;  // of a ticket, for each step that drafts
-
 // Names one queued submit whose tokens can be collected, once, in order.
 struct Ticket {
   uint32_t slot = 0;
   uint32_t count = 0;  // entries a slot that it will give; those after a stop are kNoToken
   bool has_logprobs = false;
-  bool drafts =
-      false;  // of steps that draft: two entries each, the second kRejected where the draft was wrong
+  // The entries of each step: 1, or a token and its drafts. Readers leave out the entries of wrong drafts
+  // (kernels::is_left_out).
+  uint32_t rows = 1;
 };
 
 // Counts of tickets that drafted: the drafts, and the right ones, which stayed.
 struct DraftTally {
   uint64_t drafted = 0, accepted = 0;
-  void add(std::span<const uint32_t> entries) {
-    for (size_t i = 0; i + 1 < entries.size(); i += kDraftEntries) {
-      if (entries[i] == kernels::kNoToken) continue;
+  // Adds the entries of a ticket whose steps have `rows`.
+  void add(std::span<const uint32_t> entries, uint32_t rows) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (i % rows == 0 || entries[i] == kernels::kNoToken || entries[i] == kernels::kNoDraft) continue;
       ++drafted;
-      if (entries[i + 1] != kernels::kRejected && entries[i + 1] != kernels::kNoToken) ++accepted;
+      if (entries[i] != kernels::kRejected) ++accepted;
     }
   }
 };

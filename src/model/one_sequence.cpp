@@ -14,6 +14,9 @@ namespace doppler::model {
 namespace {
 
 constexpr uint64_t kWord = sizeof(uint32_t);
+// Tokens that plain steps chose go from the ring into the text that is searched. When so many are missing there, the
+// host writes them. The ring then still has these and the tokens of steps in flight.
+constexpr size_t kMostUnwritten = 1024;
 
 }  // namespace
 
@@ -28,14 +31,38 @@ uint32_t OneSequence::continues_from(uint32_t count) const {
   return parts_.cache->continues_from(parts_.states->continues_from(count));
 }
 
-bool OneSequence::can_draft(uint32_t) const { return parts_.drafts && refuse_drafts(settings_).empty(); }
+bool OneSequence::drafts(const GenerationSettings& settings) const {
+  return parts_.add_drafts && !parts_.table && settings.drafter != Drafter::kNone &&
+         refuse_drafts(settings).empty();
+}
+
+std::span<const uint32_t> OneSequence::draft_rows(const GenerationSettings& settings) const {
+  return drafts(settings) ? parts_.drafts->rows(draft_need_of(settings)) : std::span<const uint32_t>();
+}
+
+bool OneSequence::may_prepare_drafts(const GenerationSettings& settings) const {
+  return drafts(settings) && parts_.drafts->may_add(draft_need_of(settings));
+}
+
+Task<Result<void>> OneSequence::prepare_drafts(const GenerationSettings& settings) {
+  return parts_.add_drafts(draft_need_of(settings));
+}
+
+Result<void> OneSequence::check(const GenerationSettings& settings) const {
+  DP_CHECK(parts_.adapters->check(settings.adapters));
+  return check_settings(settings);
+}
 
 bool OneSequence::is_prepared(const GenerationSettings& settings) const {
-  return parts_.choices->has(parts_of(settings));
+  return parts_.choices->has(parts_of(settings)) && parts_.adapters->is_resident(settings.adapters);
 }
 
 Task<Result<void>> OneSequence::prepare(const GenerationSettings& settings) {
-  return parts_.add_choices(parts_of(settings));
+  auto loading = parts_.adapters->load(settings.adapters);
+  DP_CO_CHECK(co_await std::move(loading));
+  if (parts_.choices->has(parts_of(settings))) co_return Result<void>();
+  auto adding = parts_.add_choices(parts_of(settings));
+  co_return co_await std::move(adding);
 }
 
 Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
@@ -47,10 +74,13 @@ Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
   const auto pos = static_cast<uint32_t>(before.size());
   DP_CHECK(parts_.cache->begin(pos));
   DP_CHECK(parts_.states->begin(device_, pos));
+  DP_CHECK(parts_.adapters->begin(0, settings.adapters, settings.adapters_from));
   const bool was_masked = settings_.masked;
   settings_ = settings;
   host_state_ = kernels::StepState{};
   host_state_.pos = pos;
+  shift_ = parts_.images.shift_behind(before);
+  DP_CHECK(parts_.images.write_shift(device_, 0, shift_));
   host_state_.ctx_len = parts_.ctx_len;
   host_state_.generated = settings.generated;
   host_state_.max_generated = settings.max_tokens;
@@ -61,6 +91,8 @@ Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
   std::ranges::copy(settings.stop_tokens, host_state_.stop_tokens);
   recent_.clear();
   keep_recent(recent_, before.last(std::min<size_t>(before.size(), kRecentTokens)));
+  text_.assign(before.begin(), before.end());
+  text_begun_ = has_row_settings_ = false;
   ring_index_ = 0;
   if (takes_greedy_plan(settings)) return {};
 
@@ -95,7 +127,7 @@ Result<void> OneSequence::write_past() {
   return device_.write(*parts_.recent, 0, bytes_of(past.recent));
 }
 
-Result<void> OneSequence::write_prompt(const Piece& piece) {
+Result<bool> OneSequence::write_prompt(const Piece& piece) {
   const std::vector<uint32_t> tokens(piece.tokens.begin(), piece.tokens.end());
   if (tokens.empty() || tokens.size() > parts_.chunk) {
     return fail(ErrorKind::kInternal, "A piece of a prompt has %zu tokens; allowed is 1 to %u.",
@@ -112,42 +144,91 @@ Result<void> OneSequence::write_prompt(const Piece& piece) {
   }
   host_state_.rows = static_cast<uint32_t>(tokens.size());
   keep_recent(recent_, tokens);
-  if (parts_.table) DP_CHECK(parts_.table->write(tokens));
-  DP_CHECK(device_.write(*parts_.tokens, 0, bytes_of(tokens)));
-  if (parts_.drafts && piece.next) {
+  text_.insert(text_.end(), tokens.begin(), tokens.end());
+  const std::vector<uint32_t> embedded = parts_.images.embedded(tokens);
+  if (parts_.table) DP_CHECK(parts_.table->write(embedded));
+  DP_CHECK(device_.write(*parts_.tokens, 0, bytes_of(embedded)));
+  if (parts_.has_next_layer && piece.next) {
     DP_CHECK(device_.write(*parts_.tokens, tokens.size() * kWord, bytes_of(*piece.next)));
   }
-  return write_state();
+  DP_TRY(const bool has_images, parts_.images.write(device_, piece.pos, tokens, shift_));
+  if (has_images) DP_CHECK(parts_.images.write_shift(device_, 0, shift_));
+  DP_CHECK(write_state());
+  return has_images;
 }
 
 Result<OneSequence::Step> OneSequence::open_prompt(const Piece& piece) {
-  DP_CHECK(write_prompt(piece));
+  DP_TRY(const bool has_images, write_prompt(piece));
   const bool greedy = takes_greedy_plan(settings_);
   if (piece.sample && !greedy) DP_CHECK(write_past());
-  const gpu::Plan& plan = parts_.prompt_plan(!piece.sample ? ""
-                                             : greedy      ? ".greedy"
-                                                           : ".sample",
-                                             host_state_.rows);
+  const std::string_view kind = !piece.sample ? "" : greedy ? ".greedy" : ".sample";
+  const gpu::Plan& plan = has_images ? parts_.image_plan(kind) : parts_.prompt_plan(kind, host_state_.rows);
   return Step{.plan = &parts_.choices->of(plan, choices()),
               .rows = host_state_.rows,
               .entries = piece.sample ? 1u : 0u,
               .is_prompt = true};
 }
 
+// Writes the part of the text that the host knows and the drafter lookup searches. The GPU adds the rest. A prediction
+// stands before the text, with a word between that is no token.
+Result<void> OneSequence::write_text() {
+  const gpu::Buffer& to = parts_.drafts->text();
+  const size_t room = parts_.drafts->text_places() - parts_.ctx_len - 1;
+  const size_t predicted = std::min(settings_.prediction.size(), room);
+  const auto base = static_cast<uint32_t>(predicted == 0 ? 0 : predicted + 1);
+  if (!text_begun_) {
+    const std::vector<uint32_t> header = {base, 0, 0, 0};
+    DP_CHECK(device_.write(to, 0, bytes_of(header)));
+    std::vector<uint32_t> before(settings_.prediction.begin(),
+                                 settings_.prediction.begin() + static_cast<ptrdiff_t>(predicted));
+    before.push_back(kernels::kNoToken);
+    if (predicted != 0) DP_CHECK(device_.write(to, kernels::kTextTokens * kWord, bytes_of(before)));
+    text_begun_ = true;
+    text_written_ = 0;
+  } else if (text_.size() - text_written_ < kMostUnwritten) {
+    return {};
+  }
+  const std::vector<uint32_t> tokens(text_.begin() + static_cast<ptrdiff_t>(text_written_), text_.end());
+  const uint64_t at = kernels::kTextTokens + base + text_written_;
+  if (!tokens.empty()) DP_CHECK(device_.write(to, at * kWord, bytes_of(tokens)));
+  text_written_ = text_.size();
+  const auto written = static_cast<uint32_t>(text_written_);
+  return device_.write(to, kernels::kTextWritten * kWord, bytes_of(written));
+}
+
+// The number of steps in a ticket, which is one contiguous copy out of the ring.
+uint32_t OneSequence::draft_rounds(const DecodeSteps& asked) const {
+  if (asked.rows == 1) return 0;
+  const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
+  return std::min({asked.steps * asked.submits, kMaxBatch / asked.rows, until_wrap / asked.rows});
+}
+
+OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
+  host_state_.pos += rows * rounds;  // at most: tokens() takes off what was left out
+  const bool searches = draft_need_of(settings_).drafter == Drafter::kLookup;
+  return {.before = searches ? &parts_.drafts->text_plan() : nullptr,
+          .plan = &parts_.drafts->plan(draft_need_of(settings_), rows),
+          .rows = rows,
+          .last_times = rounds,
+          .entries = rows * rounds};
+}
+
 Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
-  // A ticket is one contiguous copy out of the ring.
+  if (const uint32_t rounds = draft_rounds(asked); rounds != 0) {
+    if (draft_need_of(settings_).drafter == Drafter::kGiven) {
+      DP_CHECK(parts_.drafts->write_given(device_, last_token_, asked));
+    } else if (settings_.drafter == Drafter::kLookup) {
+      DP_CHECK(write_text());
+    }
+    if (!takes_greedy_plan(settings_) && !has_row_settings_) {
+      DP_CHECK(parts_.drafts->write_settings(device_, settings_,
+                                             past_tokens(settings_, {}, 0, parts_.vocab_size)));
+      has_row_settings_ = true;
+    }
+    return open_draft(rounds, asked.rows);
+  }
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
   const bool greedy = takes_greedy_plan(settings_);
-  if (asked.drafts && until_wrap > 1) {
-    const uint32_t rounds =
-        std::min({asked.steps * asked.submits, kMaxBatch / kDraftEntries, until_wrap / kDraftEntries});
-    host_state_.pos += kDraftEntries * rounds;  // at most
-    parts_.cache->note_end(host_state_.pos);
-    return Step{.plan = &parts_.draft_plan(greedy),
-                .rows = kDraftEntries,
-                .last_times = rounds,
-                .entries = kDraftEntries * rounds};
-  }
   auto all = static_cast<uint32_t>(
       std::min({uint64_t{asked.steps} * asked.submits, uint64_t{max_steps()}, uint64_t{until_wrap}}));
   if (parts_.table) DP_CHECK(parts_.table->write({&last_token_, 1}));
@@ -155,7 +236,6 @@ Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
   const uint32_t pos = host_state_.pos;
   if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
   host_state_.pos += all;
-  parts_.cache->note_end(host_state_.pos);
   const uint32_t before_last = (all - 1) / asked.steps;
   return Step{.plan = &parts_.choices->of(parts_.decode_plan(greedy, pos + all), choices()),
               .times = asked.steps,
@@ -178,15 +258,16 @@ Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
     DP_CHECK(device_.submit({&work, 1}));
   }
   Ticket ticket = next_ticket(step.entries);
-  ticket.drafts = step.rows == kDraftEntries && !step.is_prompt;
+  if (!step.is_prompt) ticket.rows = step.rows;
   const uint32_t entry = ring_index_ % kernels::kTokenRing;
-  const gpu::Work work{.plan = &last, .rows = step.rows, .times = step.last_times};
+  const gpu::Work works[] = {{.plan = step.before},
+                             {.plan = &last, .rows = step.rows, .times = step.last_times}};
   const gpu::ReadbackRequest request{
       .ring = &readback_,
       .slot = ticket.slot,
       .from = {
           .buffer = parts_.ring->id(), .offset = entry * kWord, .bytes = std::max(1u, step.entries) * kWord}};
-  DP_CHECK(device_.submit({&work, 1}, &request));
+  DP_CHECK(device_.submit(std::span(works).subspan(step.before ? 0 : 1), &request));
   if (ticket.has_logprobs) {
     constexpr uint64_t kEntry = sizeof(kernels::LogProbEntry);
     const gpu::ReadbackRequest entries{.ring = &parts_.choices->logprob_readback(),
@@ -227,20 +308,27 @@ Task<Result<std::vector<uint32_t>>> OneSequence::tokens(Ticket ticket) {
   if (parts_.watch) DP_CO_CHECK(co_await parts_.watch->check(ticket.slot));
   std::vector<uint32_t> entries(ticket.count);
   std::memcpy(entries.data(), bytes.data(), entries.size() * kWord);
-  note_entries(entries, ticket.drafts);
+  note_entries(entries, ticket.rows);
   co_return entries;
 }
 
-// Recurrent states go on with the tokens. After a step that drafted the row that holds says which state does.
-void OneSequence::note_entries(std::span<const uint32_t> entries, bool drafts) {
+// Recurrent states go on with the tokens. After a step that drafted, the last row that counted says which state holds.
+void OneSequence::note_entries(std::span<const uint32_t> entries, uint32_t rows) {
   std::vector<uint32_t> tokens;
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i] != kernels::kRejected) tokens.push_back(entries[i]);
-    if (!drafts || i % kDraftEntries == 0 || entries[i - 1] == kernels::kNoToken) continue;
-    const bool stays = entries[i] != kernels::kRejected && entries[i] != kernels::kNoToken;
-    parts_.states->note_kept_row(stays ? 1 : 0);
+    if (kernels::is_left_out(entries[i])) {
+      --host_state_.pos;
+      continue;
+    }
+    tokens.push_back(entries[i]);
+    if (entries[i] == kernels::kNoToken) continue;
+    text_.push_back(entries[i]);
+    if (rows > 1) parts_.states->note_kept_row(static_cast<uint32_t>(i % rows));
   }
   parts_.states->note_tokens(tokens);
+  if (entries.empty()) return;
+  // Wrong drafts and steps after a stop have written rows after the text's end.
+  parts_.cache->note_end(static_cast<uint32_t>(text_.size()) + rows - 1);
   if (!tokens.empty()) last_token_ = tokens.back();
 }
 

@@ -11,8 +11,11 @@
 
 #include "gpu/device.h"
 #include "kernels/common/step_state.h"
+#include "model/adapter_set.h"
 #include "model/choice_plans.h"
+#include "model/draft_plans.h"
 #include "model/host_table.h"
+#include "model/image_inputs.h"
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
@@ -36,15 +39,20 @@ struct OneSequenceParts {
   KvCache* cache = nullptr;
   RecurrentStates* states = nullptr;
   const ChoicePlans* choices = nullptr;
+  AdapterSet* adapters = nullptr;
+  const DraftPlans* drafts = nullptr;
   TicketWatch* watch = nullptr;
-  bool drafts = false;  // plans have the next-token layer
+  bool has_next_layer = false;  // plans of prompts have the next-token layer
   uint32_t ctx_len = 0, chunk = 0, vocab_size = 0, tickets = 0;
-  // The plan of a decode step up to so many keys, of a step that drafts, and of up to so many rows of a prompt: ""
-  // (no row chooses a token), ".greedy" or ".sample".
+  // The plan of a decode step with up to so many keys, and the plan of up to so many rows of a prompt: "" (no row
+  // chooses a token), ".greedy" or ".sample".
   std::function<const gpu::Plan&(bool greedy, uint32_t keys)> decode_plan;
-  std::function<const gpu::Plan&(bool greedy)> draft_plan;
   std::function<const gpu::Plan&(std::string_view kind, uint32_t rows)> prompt_plan;
+  ImageInputs images = {};
+  // The plan of a prompt's step with pictures, by the same kinds.
+  std::function<const gpu::Plan&(std::string_view kind)> image_plan;
   std::function<Task<Result<void>>(SamplerParts)> add_choices;
+  std::function<Task<Result<void>>(const DraftNeed&)> add_drafts;  // null: no plan may draft
 };
 
 class OneSequence final : public SequenceRunner {
@@ -63,15 +71,28 @@ class OneSequence final : public SequenceRunner {
   uint32_t max_block_reads() const override { return 0; }
   bool holds_text() const override { return true; }
   uint32_t continues_from(uint32_t count) const override;
-  bool can_draft(uint32_t slot) const override;
+  std::span<const uint32_t> draft_rows(const GenerationSettings& settings) const override;
+  bool may_prepare_drafts(const GenerationSettings& settings) const override;
+  Task<Result<void>> prepare_drafts(const GenerationSettings& settings) override;
+  void take_image(const std::shared_ptr<const HeldImage>& image) override { parts_.images.take(image); }
+  uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const override {
+    return parts_.images.uncut_rows(tokens, rows);
+  }
   bool goes_on_without_lost() override { return parts_.watch && parts_.watch->goes_on_without_lost(); }
 
-  Result<void> check(const GenerationSettings& settings) const override { return check_settings(settings); }
+  std::shared_ptr<const AdapterMix> first_adapters() const override { return parts_.adapters->first(); }
+  Result<void> check(const GenerationSettings& settings) const override;
   bool is_prepared(const GenerationSettings& settings) const override;
   Task<Result<void>> prepare(const GenerationSettings& settings) override;
-  uint64_t objects_created_later() const override { return parts_.choices->objects_created(); }
+  uint64_t objects_created_later() const override {
+    return parts_.choices->objects_created() + parts_.drafts->objects_created();
+  }
+  bool can_prepare(const GenerationSettings& settings) const override {
+    return parts_.adapters->is_resident(settings.adapters) || parts_.adapters->has_free_slot();
+  }
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
+  void end(uint32_t) override { parts_.adapters->end(0); }
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
   Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;
@@ -83,6 +104,7 @@ class OneSequence final : public SequenceRunner {
   // step() and decode() in two: what comes before their submit, and that. Between them others may replay parts of the
   // plan.
   struct Step {
+    const gpu::Plan* before = nullptr;  // replayed once, before all else; null: nothing
     const gpu::Plan* plan = nullptr;
     uint32_t rows = 1, times = 1, submits = 1;
     uint32_t last_times = 1;  // of the last submit
@@ -96,14 +118,18 @@ class OneSequence final : public SequenceRunner {
   // The ticket that is issued after `ahead` others from now on.
   Ticket next_ticket(uint32_t entries, uint32_t ahead = 0) const;
 
-  // For profiles: writes what a step over a prompt's tokens writes first, and submits nothing.
-  Result<void> write_prompt(const Piece& piece);
+  // For profiles: writes what a step over a prompt's tokens writes first, and submits nothing. Whether it has pictures.
+  Result<bool> write_prompt(const Piece& piece);
 
  private:
   Result<void> write_state();
   Result<void> write_past();
-  void note_entries(std::span<const uint32_t> entries, bool drafts);
+  void note_entries(std::span<const uint32_t> entries, uint32_t rows);
+  Result<void> write_text();
+  uint32_t draft_rounds(const DecodeSteps& steps) const;
+  Step open_draft(uint32_t rounds, uint32_t rows);
   SamplerParts choices() const { return parts_of(settings_); }
+  bool drafts(const GenerationSettings& settings) const;
 
   gpu::Device& device_;
   const OneSequenceParts parts_;
@@ -112,9 +138,14 @@ class OneSequence final : public SequenceRunner {
   // State: the generation under way.
   GenerationSettings settings_;
   kernels::StepState
-      host_state_;  // as the next step over a prompt will write it; pos: of the next token at most
+      host_state_;      // as the next step over a prompt will write it; pos: of the next token at most
+  uint32_t shift_ = 0;  // of the next position of a prompt (ImageStore::axes)
   std::vector<uint32_t> recent_;  // the last kRecentTokens before the first sampled one
-  uint32_t last_token_ = 0;       // the last token that was collected
+  std::vector<uint32_t> text_;  // the tokens that are known: the prompt as it is queued, then those collected
+  size_t text_written_ = 0;     // tokens of it in the buffer that the drafter lookup searches
+  bool text_begun_ = false;     // that buffer has a text
+  bool has_row_settings_ = false;  // the rows of steps that draft have their settings
+  uint32_t last_token_ = 0;        // the last token that was collected
   uint32_t next_slot_ = 0, ring_index_ = 0;
 };
 

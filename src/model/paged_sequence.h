@@ -30,12 +30,15 @@ class PagedSequence final : public SequenceRunner {
     return later_.empty() ? one_.continues_from(count) : 0;
   }
 
+  std::shared_ptr<const AdapterMix> first_adapters() const override { return one_.first_adapters(); }
   Result<void> check(const GenerationSettings& settings) const override { return one_.check(settings); }
   bool is_prepared(const GenerationSettings& settings) const override { return one_.is_prepared(settings); }
+  bool can_prepare(const GenerationSettings& settings) const override { return one_.can_prepare(settings); }
   Task<Result<void>> prepare(const GenerationSettings& settings) override { return one_.prepare(settings); }
   uint64_t objects_created_later() const override { return one_.objects_created_later(); }
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
+  void end(uint32_t slot) override { one_.end(slot); }
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
   Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;

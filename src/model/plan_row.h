@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lowering/step_io.h"
+#include "model/drafter.h"
 
 namespace doppler::model {
 
@@ -13,14 +14,17 @@ struct PlanRow {
   lowering::LogitsRows logits_rows = lowering::LogitsRows::kLast;
   bool greedy = true;
   uint32_t max_keys = 0;
-  bool only_persistent = false;  // only that lane uses it
+  bool only_persistent = false;      // only that lane uses it
+  Drafter drafter = Drafter::kNone;  // of a step that evaluates a token and its drafts
+  bool images = false;               // of a prompt whose rows may stand for pictures
 
   // Goes on from the token that the step before chose; a chunk of one row has its token from the host.
   bool is_decode() const { return name.starts_with("decode"); }
-  // Evaluates a token and a draft.
-  bool is_draft() const { return name.starts_with("draft"); }
-  // For a model that drafts: a decode step of one row leaves the next-token layer out.
-  bool has_next(bool drafts) const { return drafts && !is_decode(); }
+  bool is_draft() const { return drafter != Drafter::kNone; }
+  // A model may have a next-token layer. Decode steps leave it out. Steps with another drafter do too.
+  bool has_next(bool has_layer) const {
+    return has_layer && !is_decode() && (!is_draft() || drafter == Drafter::kNextLayer);
+  }
 };
 
 }  // namespace doppler::model

@@ -31,8 +31,10 @@ Task<Result<void>> PlanRunner::make_one() {
                        .cache = &cache_,
                        .states = &states_,
                        .choices = &choice_plans_,
+                       .adapters = &adapters_,
+                       .drafts = &draft_plans_,
                        .watch = watch_.get(),
-                       .drafts = drafts_,
+                       .has_next_layer = drafts_,
                        .ctx_len = options_.ctx_len,
                        .chunk = options_.chunk,
                        .vocab_size = config_.vocab_size,
@@ -40,11 +42,15 @@ Task<Result<void>> PlanRunner::make_one() {
                        .decode_plan = [this](bool greedy, uint32_t keys) -> const gpu::Plan& {
                          return decode_plan(greedy, keys);
                        },
-                       .draft_plan = [this](bool greedy) -> const gpu::Plan& { return draft_plan(greedy); },
                        .prompt_plan = [this](std::string_view kind, uint32_t rows) -> const gpu::Plan& {
                          return plan_of_rows(kind, rows);
                        },
-                       .add_choices = [this](SamplerParts parts) { return add_choices(parts); }});
+                       .images = image_inputs(),
+                       .image_plan = [this](std::string_view kind) -> const gpu::Plan& {
+                         return plan("images" + std::string(kind));
+                       },
+                       .add_choices = [this](SamplerParts parts) { return add_choices(parts); },
+                       .add_drafts = [this](const DraftNeed& need) { return add_drafts(need); }});
   runner_ = one_.get();
   if (pager_) make_paged();
   auto making = one_->make_readback();
@@ -65,7 +71,9 @@ void PlanRunner::make_all_rows() {
       .ctx_len = options_.ctx_len,
       .chunk = options_.chunk,
       .plan = [this](uint32_t rows) -> const gpu::Plan& { return plan_of_rows(".logits", rows); },
-      .last_part = {}};
+      .last_part = {},
+      .images = image_inputs(),
+      .image_plan = [this]() -> const gpu::Plan& { return plan("images.logits"); }};
   if (pager_) parts.last_part = part_runner();
   all_rows_ = std::make_unique<AllRows>(device_, config_, std::move(parts));
 }

@@ -21,10 +21,13 @@
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
+#include "model/adapter_set.h"
 #include "model/all_rows.h"
 #include "model/choice_plans.h"
+#include "model/draft_plans.h"
 #include "model/expert_pager.h"
 #include "model/host_table.h"
+#include "model/image_inputs.h"
 #include "model/kv_cache.h"
 #include "model/memory_estimate.h"
 #include "model/one_sequence.h"
@@ -34,13 +37,6 @@
 #include "model/weight_stream.h"
 
 namespace doppler::model {
-
-// Says whether a model's next-token layer drafts a token a step, which the step checks (plan_runner_draft.cpp).
-enum class Drafting : uint8_t {
-  kAuto,  // where the model has such a layer and nothing speaks against it
-  kOff,
-  kOn,  // what speaks against it is an error
-};
 
 struct RunnerOptions {
   kernels::Policy policy;
@@ -63,8 +59,14 @@ struct RunnerOptions {
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
-  bool layer_table_on_host = false;     // embeddings of each layer; false: only if the device has no room
-  Drafting drafting = Drafting::kAuto;  // as loaded: on or off
+  AdapterRoom adapters = {};
+  bool layer_table_on_host = false;  // embeddings of each layer; false: only if the device has no room
+  Drafting drafting = Drafting::kAuto;
+  float simulated_drafts =
+      -1;  // for measurements: kernels::DraftEnd::simulated; below 0: drafts are compared
+  // With the model's vision tower, if its files have one that this build knows. As loaded: whether it is there.
+  bool images = false;
+  const formats::Checkpoint* projector = nullptr;  // the tower's file beside a GGUF model; used while loading
 };
 // Error: the model gives embeddings or scores.
 Result<void> check_writes_text(const formats::ModelConfig& config);
@@ -120,10 +122,19 @@ class PlanRunner {
   // True if embeddings of each layer are on the host. Then a step's tokens are those of tickets that were collected.
   bool has_host_table() const { return host_table_ != nullptr; }
 
+  // The pictures that prompts may hold; null: loaded without a tower.
+  ImageStore* images() { return images_.get(); }
+  bool knows_image_token(uint32_t token) const;
+  // SequenceRunner::uncut_rows().
+  uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const {
+    return image_inputs().uncut_rows(tokens, rows);
+  }
+
   gpu::Device& device() { return device_; }
   const formats::ModelConfig& config() const { return config_; }
   const RunnerOptions& options() const { return options_; }
   KvCache& cache() { return cache_; }
+  const AdapterSet& adapters() const { return adapters_; }
   const MemoryEstimate& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
   const graph::Graph& graph() const { return graph_; }
@@ -131,7 +142,9 @@ class PlanRunner {
   const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
   // Buffers, bind groups and pipelines of plans that generations asked for after the load.
-  uint64_t objects_created_later() const { return choice_plans_.objects_created(); }
+  uint64_t objects_created_later() const {
+    return choice_plans_.objects_created() + draft_plans_.objects_created();
+  }
   const LoadTimes& load_times() const { return load_times_; }
   // True if the model's next-token layer was loaded; and the reason why it does not draft (of the model and the
   // options), "" if no one asked for it or it does.
@@ -140,8 +153,8 @@ class PlanRunner {
   // The plan of a decode step of one sequence up to `keys` tokens, and of `rows` of a prompt with sampling.
   const gpu::Plan& decode_plan(bool greedy, uint32_t keys) const;
   const gpu::Plan& prefill_plan(uint32_t rows) const;
-  // Likewise of a step that drafts. Only where has_drafts().
-  const gpu::Plan& draft_plan(bool greedy) const;
+  // The plans of steps that draft, if they were made.
+  const DraftPlans& draft_plans() const { return draft_plans_; }
 
  private:
   PlanRunner(gpu::Device& device, formats::ModelConfig config, RunnerOptions options)
@@ -166,15 +179,23 @@ class PlanRunner {
   Task<Result<void>> add_choices(SamplerParts parts);
   kernels::Sample sample_of(const lowering::Logits& logits, const PlanRow& row,
                             const ChoiceViews& views) const;
+  Task<Result<void>> make_adapters(gpu::PlanBuilder& builder, const formats::Checkpoint& checkpoint);
+  Task<Result<void>> load_adapters();
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   // Drafts: plan_runner_draft.cpp.
   void refuse_drafts(std::string reason);
   Task<Result<void>> make_draft_buffers(gpu::PlanBuilder& builder);
-  Result<void> record_draft_begin(kernels::Context& ctx);
+  DraftShape draft_shape() const;
+  Task<Result<void>> add_drafts(const DraftNeed& need);
+  Result<void> record_draft_begin(kernels::Context& ctx, const PlanRow& row);
+  Result<void> record_draft_text(gpu::PlanBuilder& builder);
   Result<void> record_next(kernels::Context& ctx, lowering::Lowering& lowering, const PlanRow& row);
-  Result<void> record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,
-                                const lowering::Logits& logits, const PlanRow& row);
+  Result<void> record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                const lowering::Logits& logits, const PlanRow& row,
+                                lowering::Lowering& lowering);
+  Result<void> record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
+                                    const PlanRow& row);
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
@@ -187,10 +208,17 @@ class PlanRunner {
   Task<Result<void>> make_many();
   Task<Result<void>> make_one();
   void make_all_rows();
+  // Pictures: plan_runner_images.cpp.
+  Task<Result<void>> load_images(const formats::Checkpoint& checkpoint, const LoadProgress& progress);
+  Task<Result<void>> make_image_buffers(gpu::PlanBuilder& builder);
+  Result<void> make_image_graph();
+  void set_image_io(const PlanRow& row, lowering::StepIo& io) const;
+  ImageInputs image_inputs() const;
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return expert_slots_ == 0 && options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
-           !has_many() && formats::has_equal_caches(config_);
+    return expert_slots_ == 0 && !images_ && options_.policy.allows(kernels::Lane::kPersistent) &&
+           !options_.all_logits && !has_many() && formats::has_equal_caches(config_) &&
+           options_.adapters.slots == 0;
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -218,7 +246,8 @@ class PlanRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, token, ring, drafts, choices, behind, next, next_logits;
+        recent, token, ring, behind, next_logits, images, image_places, image_axes, image_shifts, image_spans,
+        image_window_spans;
   };
 
   gpu::Device& device_;
@@ -234,12 +263,15 @@ class PlanRunner {
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
   KvCache cache_;
+  AdapterSet adapters_;
   RecurrentStates states_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,
               *recent_ = nullptr, *ring_ = nullptr, *next_logits_ = nullptr;
   gpu::BuiltPlans built_;
   ChoicePlans choice_plans_;
+  DraftPlans draft_plans_;
+  DraftNeed recorded_need_;          // of the plans of steps that draft, while they are recorded
   gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket, until there is a watch
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
   lowering::PersistentIo persistent_;
@@ -250,6 +282,12 @@ class PlanRunner {
   lowering::PagedRoutes paged_;
   std::unique_ptr<ExpertPager> pager_;
   std::unique_ptr<HostTable> host_table_;
+
+  std::unique_ptr<ImageStore> images_;
+  graph::Graph image_graph_;  // graph_ with rows of pictures
+  lowering::BoundWeights image_bound_;
+  gpu::Buffer *image_places_ = nullptr, *image_axes_ = nullptr, *image_shifts_ = nullptr;
+  gpu::Buffer *image_spans_ = nullptr, *image_window_spans_ = nullptr;
 
   bool drafts_ = false;  // plans have the next-token layer
   std::string drafts_refused_;

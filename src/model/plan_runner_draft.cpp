@@ -1,11 +1,13 @@
-// PlanRunner's steps that draft. The next-token layer after a step's last state guesses the token after the chosen one,
-// and the next step evaluates both. Two rows take little more time than one, since weights are read once. If the guess
-// was right both tokens stay. The model itself chooses all tokens: a draft only decides how much is evaluated.
-// Read next: kernels/step/draft.h (what counts), layers/next_token.h (the layer).
+// PlanRunner's steps that draft. A drafter guesses the tokens after the one that was chosen, and a step evaluates all
+// these tokens together. A few rows take little more time than one, since weights are read once. Right guesses stay.
+// The choice is the model's own: a draft only decides what is evaluated.
+// Read next: drafter.h (the drafters), kernels/step/draft.h (the choices that count), layers/next_token.h (the layer).
 #include "base/log.h"
 #include "kernels/linear/linear.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/step/draft.h"
+#include "kernels/step/draft_past.h"
+#include "kernels/step/lookup.h"
 #include "lowering/lowering.h"
 #include "model/load_estimate.h"
 #include "model/plan_row.h"
@@ -13,17 +15,19 @@
 namespace doppler::model {
 namespace {
 
-constexpr uint32_t kRows = 2;  // of a step: a token and its draft
+constexpr uint32_t kNextRows = 2;  // of a step with the next-token layer: a token and its draft
 constexpr uint64_t kTokenBytes = sizeof(uint32_t);
 
 // Why a model does not draft; "" if nothing speaks against it.
 std::string refuse_drafting(const RunnerOptions& options, const formats::ModelConfig& config) {
   if (options.drafting == Drafting::kOff) return "it was turned off";
+  if (options.drafting == Drafting::kLookup || options.drafting == Drafting::kModel)
+    return "another drafter was asked for";
   if (config.next_layers == 0) return "the model has no next-token layer";
   if (options.max_sequences != 0) return "it is for one sequence, and the model is loaded for several";
-  if (options.all_logits && options.drafting != Drafting::kOn) return "all logits are asked for";
+  if (options.all_logits && options.drafting != Drafting::kNext) return "all logits are asked for";
   if (options.layers != 0) return "only some layers are loaded";
-  if (options.chunk < kRows) return "a chunk has one row";
+  if (options.chunk < kNextRows) return "a chunk has one row";
   if (options.policy.allows(kernels::Lane::kPersistent)) return "the lane persistent has steps of one row";
   if (options.expert_bytes != 0) return "experts are paged";
   return "";
@@ -33,8 +37,8 @@ std::string refuse_drafting(const RunnerOptions& options, const formats::ModelCo
 
 Result<std::string> choose_drafting(const RunnerOptions& options, formats::ModelConfig& config) {
   std::string reason = refuse_drafting(options, config);
-  if (!reason.empty() && options.drafting == Drafting::kOn) {
-    return fail(ErrorKind::kUnsupported, "The model %s cannot draft tokens (--draft on): %s.",
+  if (!reason.empty() && options.drafting == Drafting::kNext) {
+    return fail(ErrorKind::kUnsupported, "The model %s cannot draft tokens (--draft next): %s.",
                 config.name.c_str(), reason.c_str());
   }
   if (!reason.empty()) config.next_layers = 0;
@@ -47,21 +51,59 @@ void PlanRunner::refuse_drafts(std::string reason) {
       drafts_refused_.c_str());
 }
 
+// If the next-token layer was loaded, the plans of prompts have it.
 Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
+  DP_CO_CHECK(co_await draft_plans_.make_buffers(device_, builder, draft_shape()));
   [[maybe_unused]] gpu::Buffer* made = nullptr;
-  DP_CO_TRY(made, co_await buffer(builder, "drafts", kRows * kTokenBytes, &views_.drafts));
-  DP_CO_TRY(made, co_await buffer(builder, "choices", kRows * kTokenBytes, &views_.choices));
-  DP_CO_TRY(made, co_await buffer(builder, "next_drafts", kRows * kTokenBytes, &views_.next));
   DP_CO_TRY(made, co_await buffer(builder, "tokens_behind", options_.chunk * kTokenBytes, &views_.behind));
-  const uint64_t rows = options_.all_logits ? options_.chunk : kRows;
+  const uint64_t rows = options_.all_logits ? options_.chunk : kNextRows;
   DP_CO_TRY(next_logits_, co_await buffer(builder, "draft_logits", rows * config_.vocab_size * kTokenBytes,
                                           &views_.next_logits));
   co_return Result<void>();
 }
 
-Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx) {
+// A step has at most a chunk's rows, since a ring has place for a window and these. Recurrent states are kept after
+// kept_rows() rows.
+DraftShape PlanRunner::draft_shape() const {
+  const uint32_t kept = state_bytes(config_) == 0 ? kernels::kMostDraftRows : kept_rows(config_);
+  return {.ctx_len = options_.ctx_len,
+          .vocab_size = config_.vocab_size,
+          .most_rows = has_many() || options_.all_logits ? 1 : std::min(kept, options_.chunk)};
+}
+
+Task<Result<void>> PlanRunner::add_drafts(const DraftNeed& need) {
+  return draft_plans_.add(
+      need,
+      [this](gpu::PlanBuilder& builder, const PlanRow& row, const DraftNeed& of) {
+        recorded_need_ = of;
+        return record_plan(builder, row);
+      },
+      [this](gpu::PlanBuilder& builder) { return record_draft_text(builder); });
+}
+
+Result<void> PlanRunner::record_draft_text(gpu::PlanBuilder& builder) {
+  const PlanRow row{.name = "draft.text"};
+  builder.begin(row.name, row.max_rows);
+  kernels::Context ctx = context_of(builder, row);
   ctx.op_label = "draft";
-  return kernels::record(ctx, kernels::DraftBegin{.token = views_.token, .drafts = views_.drafts});
+  DP_CHECK(
+      kernels::record(ctx, kernels::TextFromRing{.text = draft_plans_.views().text, .ring = views_.ring}));
+  builder.end();
+  return {};
+}
+
+Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx, const PlanRow& row) {
+  const kernels::TensorView text = draft_plans_.views().text;
+  ctx.op_label = "draft";
+  if (row.drafter == Drafter::kNextLayer) {
+    return kernels::record(ctx, kernels::DraftBegin{.token = views_.token, .text = text});
+  }
+  if (row.drafter == Drafter::kGiven)
+    return kernels::record(ctx, kernels::GivenDrafts{.text = text, .rows = row.max_rows});
+  return kernels::record(ctx, kernels::LookupDrafts{.text = text,
+                                                    .vocab_size = config_.vocab_size,
+                                                    .rows = row.max_rows,
+                                                    .fills = options_.simulated_drafts >= 0});
 }
 
 // After a chunk: the layer fills its cache, and after a prompt it drafts.
@@ -77,40 +119,91 @@ Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& 
   kernels::Context one_row = ctx;
   one_row.max_rows = 1;
   one_row.op_label = "draft";
+  const DraftViews& draft = draft_plans_.views();
   DP_CHECK(kernels::record(one_row, kernels::Sample{.logits = views_.next_logits,
-                                                    .token = views_.next,
+                                                    .token = draft.next,
                                                     .vocab_size = config_.vocab_size,
                                                     .greedy = true}));
-  return ctx.plan.copy(views_.next.sub(0, kTokenBytes), views_.drafts.sub(kTokenBytes, kTokenBytes), "draft");
+  const uint64_t second = (kernels::kTextRows + 1) * kTokenBytes;
+  return ctx.plan.copy(draft.next.sub(0, kTokenBytes), draft.text.sub(second, kTokenBytes), "draft");
 }
 
-Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,
-                                          const lowering::Logits& logits, const PlanRow& row) {
-  kernels::Sample sample = sample_of(logits, row, {});
-  sample.token = views_.choices;
-  sample.rows = kRows;
-  ctx.op_label = "sample";
-  DP_CHECK(kernels::record(ctx, sample));
-  DP_CHECK(lowering.run_next());
+// Records a choice for each row. A row sees the text that includes the drafts before it.
+Result<void> PlanRunner::record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
+                                              const PlanRow& row) {
+  const DraftViews& draft = draft_plans_.views();
+  const DraftNeed& need = recorded_need_;
   ctx.op_label = "draft";
-  DP_CHECK(kernels::record(ctx, kernels::Sample{.logits = views_.next_logits,
-                                                .token = views_.next,
-                                                .vocab_size = config_.vocab_size,
-                                                .rows = kRows,
-                                                .greedy = true}));
-  ctx.op_label = "step";
-  return kernels::record(ctx, kernels::DraftEnd{.choices = views_.choices,
-                                                .drafts = views_.drafts,
-                                                .next = views_.next,
-                                                .token = views_.token,
-                                                .ring = views_.ring,
-                                                .counts = views_.counts,
-                                                .recent = views_.recent,
-                                                .vocab_size = config_.vocab_size});
+  if (need.penalties) {
+    DP_CHECK(kernels::record(ctx, kernels::DraftCounts{.text = draft.text,
+                                                       .counts = views_.counts,
+                                                       .recent = views_.recent,
+                                                       .out = draft.counts,
+                                                       .vocab_size = config_.vocab_size,
+                                                       .rows = row.max_rows}));
+  }
+  if (need.parts.all_samplers) {
+    DP_CHECK(kernels::record(
+        ctx, kernels::DraftMore{
+                 .text = draft.text, .more = draft.past.more, .out = draft.more, .rows = row.max_rows}));
+  }
+  kernels::Sample sample = sample_of(logits, row, {});
+  sample.token = draft.choices;
+  sample.rows = row.max_rows;
+  if (!row.greedy) {
+    sample.params = draft.params;
+    sample.bias = draft.bias;
+    sample.counts = draft.counts;
+  }
+  if (need.parts.all_samplers) {
+    sample.more = draft.more;
+    sample.breakers = draft.breakers;
+  }
+  if (need.parts.masks) sample.mask = draft.masks;
+  if (need.parts.logprobs) sample.logprobs = draft.past.logprobs;
+  ctx.op_label = "sample";
+  return kernels::record(ctx, sample);
 }
 
-const gpu::Plan& PlanRunner::draft_plan(bool greedy) const {
-  return plan(greedy ? "draft.greedy" : "draft.sample");
+Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                          const lowering::Logits& logits, const PlanRow& row,
+                                          lowering::Lowering& lowering) {
+  const DraftViews& draft = draft_plans_.views();
+  const bool has_next = row.has_next(drafts_);
+  DP_CHECK(record_draft_choices(ctx, logits, row));
+  if (has_next) {
+    DP_CHECK(lowering.run_next());
+    ctx.op_label = "draft";
+    DP_CHECK(kernels::record(ctx, kernels::Sample{.logits = views_.next_logits,
+                                                  .token = draft.next,
+                                                  .vocab_size = config_.vocab_size,
+                                                  .rows = row.max_rows,
+                                                  .greedy = true}));
+  }
+  ctx.op_label = "step";
+  DP_CHECK(kernels::record(ctx, kernels::DraftEnd{.choices = draft.choices,
+                                                  .text = draft.text,
+                                                  .next = has_next ? draft.next : kernels::TensorView{},
+                                                  .token = views_.token,
+                                                  .ring = views_.ring,
+                                                  .counts = views_.counts,
+                                                  .recent = views_.recent,
+                                                  .vocab_size = config_.vocab_size,
+                                                  .rows = row.max_rows,
+                                                  .simulated = options_.simulated_drafts}));
+  if (recorded_need_.parts.all_samplers) {
+    DP_CHECK(kernels::record(ctx, kernels::KeptMore{.rows = draft.more, .more = draft.past.more}));
+  }
+  if (!options_.rules.has("step_tail")) return {};
+  // The next step may be a plain one, which begins with its row.
+  kernels::Context one_row = ctx;
+  one_row.max_rows = 1;
+  one_row.op_label = "next";
+  lowering::PlanReport of_next_step;  // the plans of that step report its rules
+  lowering::Lowering next_step(graph_, bound_, options_.rules, one_row, io, of_next_step);
+  DP_TRY(kernels::EmbedNorm input, next_step.step_input());
+  input.token = views_.token;
+  return kernels::record(one_row, input);
 }
 
 }  // namespace doppler::model

@@ -73,19 +73,30 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   MemoryEstimate estimate = estimate_of(options, config, checkpoint, device.caps(), lengths);
   DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
   if (expert_slots != 0 && config.next_layers != 0) {  // the device has no room for all experts
-    if (options.drafting == Drafting::kOn) {
+    if (options.drafting == Drafting::kNext) {
       co_return fail(ErrorKind::kUnsupported,
-                     "The model %s cannot draft tokens (--draft on): experts are paged.",
+                     "The model %s cannot draft tokens (--draft next): experts are paged.",
                      config.name.c_str());
     }
     no_drafts = "experts are paged";
     config.next_layers = 0;
   }
+  estimate.weight_bytes += estimate_adapters(options.adapters, config);
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
   runner->expert_slots_ = expert_slots;
+  if (std::exchange(runner->options_.images, false)) {
+    auto loading = runner->load_images(checkpoint, progress);
+    DP_CO_CHECK_WHILE(co_await std::move(loading), "loading the vision tower of %s",
+                      checkpoint.name().c_str());
+  }
   runner->drafts_ = runner->config_.next_layers != 0;
+  if (runner->drafts_ && runner->options_.images) {  // plans of pictures have no such layer
+    no_drafts = "pictures are read";
+    runner->drafts_ = false;
+    runner->config_.next_layers = 0;
+  }
   if (is_told && !no_drafts.empty()) runner->refuse_drafts(std::move(no_drafts));
   gpu::PlanBuilder builder(device.caps());
   runner->make_tables();
@@ -115,8 +126,12 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   Result<void> recorded;
   if (bound) {
     runner->choice_plans_.begin(device, builder, runner->choice_shape());
+    runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     runner->bound_ = std::move(*bound);
-    recorded = runner->record_plans(builder);
+    auto making = runner->make_adapters(builder, checkpoint);
+    recorded = co_await std::move(making);
+    if (recorded && runner->images_) recorded = runner->make_image_graph();
+    if (recorded) recorded = runner->record_plans(builder);
   } else {
     recorded = forward(bound.error());
   }
@@ -158,6 +173,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     DP_CO_CHECK(co_await std::move(paging));
   }
   if (runner->wants_persistent()) DP_CO_CHECK(co_await runner->confirm_persistent());
+  auto loading_adapters = runner->load_adapters();
+  DP_CO_CHECK(co_await std::move(loading_adapters));
   if (runner->options_.all_logits) {
     runner->make_all_rows();
   } else {
@@ -173,7 +190,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   times.pipelines = after.pipelines_created - before.pipelines_created;
   times.blobs_found = after.blobs_found - before.blobs_found;
   times.blobs_stored = after.blobs_stored - before.blobs_stored;
-  runner->memory_.weight_bytes = loader.weight_bytes();
+  runner->memory_.weight_bytes += loader.weight_bytes();
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
   runner->warn_unused_kernels();
   co_return runner;
@@ -202,6 +219,25 @@ void PlanRunner::warn_unused_kernels() const {
   }
 }
 
+// Makes the room for adapters. The plans read it, so it comes before they are recorded.
+Task<Result<void>> PlanRunner::make_adapters(gpu::PlanBuilder& builder,
+                                             const formats::Checkpoint& checkpoint) {
+  const AdapterRoom& room = options_.adapters;
+  auto making = adapters_.make(device_, builder, graph_, checkpoint, config_, room, tables_.sequences);
+  DP_CO_TRY(bound_.adapters, co_await std::move(making));
+  memory_.weight_bytes += adapters_.arena().bytes();
+  // With step_tail the step before makes a token's embedding, and it does so without adapters.
+  if (adapters_.arena().adapts_embedding()) DP_CO_CHECK(options_.rules.set("step_tail=off"));
+  co_return Result<void>();
+}
+
+Task<Result<void>> PlanRunner::load_adapters() {
+  auto loading = adapters_.load_first();
+  DP_CO_CHECK(co_await std::move(loading));
+  if (!options_.all_logits) co_return Result<void>();
+  co_return adapters_.begin(0, adapters_.first(), 0);
+}
+
 Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                               kernels::TensorView* view) {
   gpu::BufferDesc desc{.name = name, .bytes = (bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
@@ -215,7 +251,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
   const uint64_t sequences = std::max(1u, tables_.sequences);
   const uint64_t rows = step_rows();
-  const uint64_t logits_rows = options_.all_logits ? rows : drafts_ ? 2 : sequences;
+  const uint64_t logits_rows = options_.all_logits ? rows : sequences;
   DP_CO_TRY(state_,
             co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),
                             &views_.state));
@@ -241,6 +277,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t ring = has_many() ? uint64_t{kernels::kStepRing} * sequences : kernels::kTokenRing;
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
   if (drafts_) DP_CO_CHECK(co_await make_draft_buffers(builder));
+  if (images_) DP_CO_CHECK(co_await make_image_buffers(builder));
   if (expert_slots_ != 0) {
     const kernels::Routes routes{.view = {}, .n_experts = expert_slots_, .n_used = config_.moe.n_used};
     const uint64_t bytes = routes.bytes(options_.chunk);

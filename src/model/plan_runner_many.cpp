@@ -75,6 +75,18 @@ std::vector<PlanRow> PlanRunner::many_plan_rows() const {
     rows.push_back({name + ".greedy", most, LogitsRows::kSampled});
     rows.push_back({name + ".sample", most, LogitsRows::kSampled, false});
   }
+  if (images_) {
+    const auto add = [&](const char* name, LogitsRows logits_rows, bool greedy) {
+      rows.push_back({.name = name,
+                      .max_rows = tables_.rows,
+                      .logits_rows = logits_rows,
+                      .greedy = greedy,
+                      .images = true});
+    };
+    add("many.images", LogitsRows::kNone, true);
+    add("many.images.greedy", LogitsRows::kSampled, true);
+    add("many.images.sample", LogitsRows::kSampled, false);
+  }
   for (const uint32_t most : classes_of(options_.policy, tables_.sequences)) {
     const std::string name = "many." + std::to_string(most);
     rows.push_back({name + ".greedy", most, LogitsRows::kAll});
@@ -136,10 +148,12 @@ Task<Result<void>> PlanRunner::make_many() {
                           .table = host_table_.get(),
                           .caches = cache_.places(),
                           .states = states_.empty() ? nullptr : &states_,
+                          .adapters = &adapters_,
                           .checkpoints = states_.empty() ? 0 : options_.checkpoints,
                           .window = tables_.has_windows ? read_positions(config_) : 0,
                           .window_blocks = options_.window_tokens / tables_.block_len,
-                          .prompt_share = prompt_share_of(options_.policy, device_.caps())};
+                          .prompt_share = prompt_share_of(options_.policy, device_.caps()),
+                          .images = image_inputs()};
   const uint64_t block_bytes = std::max(buffers.block_bytes(false), buffers.block_bytes(true));
   gpu::BufferDesc desc{
       .name = "block", .bytes = (block_bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};

@@ -13,6 +13,14 @@ namespace doppler::model {
 
 using lowering::LogitsRows;
 
+namespace {
+
+kernels::TensorView draft_rows_of(const kernels::TensorView& text, uint32_t rows) {
+  return text.sub(kernels::kTextRows * sizeof(uint32_t), rows * sizeof(uint32_t));
+}
+
+}  // namespace
+
 kernels::Context PlanRunner::context_of(gpu::PlanBuilder& builder, const PlanRow& row) {
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
@@ -28,11 +36,12 @@ kernels::Context PlanRunner::context_of(gpu::PlanBuilder& builder, const PlanRow
 }
 
 lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
+  const DraftViews& draft = draft_plans_.views();
   lowering::StepIo io{
       .row = views_.row,
       .normed_row = views_.normed_row,
       .begins_with_row = row.is_decode() && options_.rules.has("step_tail"),
-      .tokens = row.is_draft()    ? views_.drafts
+      .tokens = row.is_draft()    ? draft_rows_of(draft.text, row.max_rows)
                 : row.is_decode() ? views_.token
                                   : views_.tokens,
       .token_types = views_.token_types,
@@ -41,7 +50,7 @@ lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
       .logits_rows = row.logits_rows,
       .max_keys = row.max_keys,
       .greedy = row.greedy,
-      .logits = views_.logits,
+      .logits = row.is_draft() ? draft.logits : views_.logits,
       .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : lowering::PersistentIo{},
       .paged = paged_,
       .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
@@ -52,9 +61,10 @@ lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
     io.attends_each_row = row.max_rows <= kernels::kMaxNarrowRows && has_narrow_plans();
   }
   if (row.has_next(drafts_)) {
-    io.next = {.tokens = row.is_draft() ? views_.choices : views_.behind, .logits = views_.next_logits};
+    io.next = {.tokens = row.is_draft() ? draft.choices : views_.behind, .logits = views_.next_logits};
   }
   io.keeps_rows = row.is_draft();
+  set_image_io(row, io);
   return io;
 }
 
@@ -63,8 +73,9 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
   kernels::Context ctx = context_of(builder, row);
   const lowering::StepIo io = io_of(row);
   reports_.push_back({.plan = row.name});
-  if (row.is_draft()) DP_CHECK(record_draft_begin(ctx));
-  lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
+  if (row.is_draft()) DP_CHECK(record_draft_begin(ctx, row));
+  lowering::Lowering lowering(row.images ? image_graph_ : graph_, row.images ? image_bound_ : bound_,
+                              options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name.c_str());
   DP_CHECK_WHILE(
@@ -145,7 +156,7 @@ Task<Result<void>> PlanRunner::add_choices(SamplerParts parts) {
 Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepIo& io,
                                     const lowering::Logits& logits, const PlanRow& row,
                                     lowering::Lowering& lowering) {
-  if (row.is_draft()) return record_draft_end(ctx, lowering, logits, row);
+  if (row.is_draft()) return record_draft_end(ctx, io, logits, row, lowering);
   kernels::Step step{.token = {},
                      .ring = views_.ring,
                      .counts = views_.counts,
@@ -179,6 +190,22 @@ std::vector<PlanRow> PlanRunner::plan_rows() const {
     rows.push_back({name + ".greedy", of.rows});
     rows.push_back({name + ".sample", of.rows, LogitsRows::kLast, false});
   }
+  if (images_) {
+    const auto add = [&](const char* name, LogitsRows logits_rows, bool greedy) {
+      rows.push_back({.name = name,
+                      .max_rows = options_.chunk,
+                      .logits_rows = logits_rows,
+                      .greedy = greedy,
+                      .images = true});
+    };
+    if (options_.all_logits) {
+      add("images.logits", LogitsRows::kAll, false);
+    } else {
+      add("images", LogitsRows::kNone, true);
+      add("images.greedy", LogitsRows::kLast, true);
+      add("images.sample", LogitsRows::kLast, false);
+    }
+  }
   if (options_.all_logits) return rows;
   rows.insert(rows.end(), {{"decode.greedy", 1},
                            {"decode.sample", 1, LogitsRows::kLast, false},
@@ -186,10 +213,6 @@ std::vector<PlanRow> PlanRunner::plan_rows() const {
                            {"decode.short.sample", 1, LogitsRows::kLast, false, kernels::kShortKeys},
                            {"decode.long.greedy", 1, LogitsRows::kLast, true, 0, true},
                            {"decode.long.sample", 1, LogitsRows::kLast, false, 0, true}});
-  if (drafts_) {
-    rows.push_back({"draft.greedy", 2, LogitsRows::kAll});
-    rows.push_back({"draft.sample", 2, LogitsRows::kAll, false});
-  }
   std::erase_if(rows, [&](const PlanRow& row) {
     // The lane persistent has decode.greedy and decode.sample to fall back to.
     if (row.max_keys >= options_.ctx_len && !exchange_) return true;

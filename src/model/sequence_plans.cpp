@@ -56,13 +56,16 @@ Result<void> SequencePlans::check_slot(uint32_t slot) const {
   return fail(ErrorKind::kInternal, "Slot %u was named; there are %u.", slot, tables_.sequences);
 }
 
-Result<void> SequencePlans::check_block(uint32_t block, bool in_windows) const {
-  const uint32_t count = in_windows ? buffers_.window_blocks : block_count_;
-  if (block < count) return {};
-  return fail(ErrorKind::kInternal, "Block %u was named; the pool has %u.", block, count);
+Task<Result<void>> SequencePlans::prepare(const GenerationSettings& settings) {
+  auto loading = buffers_.adapters->load(settings.adapters);
+  DP_CO_CHECK(co_await std::move(loading));
+  if (choices_.has(parts_of(settings))) co_return Result<void>();
+  auto adding = add_(parts_of(settings));
+  co_return co_await std::move(adding);
 }
 
 Result<void> SequencePlans::check(const GenerationSettings& settings) const {
+  DP_CHECK(buffers_.adapters->check(settings.adapters));
   return check_settings(settings);
 }
 
@@ -73,6 +76,7 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   if (!is_prepared(settings)) {
     return fail(ErrorKind::kInternal, "Slot %u begins before its plans were prepared.", slot);
   }
+  DP_CHECK(buffers_.adapters->begin(slot, settings.adapters, settings.adapters_from));
   kernels::SequenceRecord record{.pos = static_cast<uint32_t>(before.size()),
                                  .ctx_len = ctx_len_,
                                  .generated = settings.generated,
@@ -99,6 +103,8 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   }
   slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
   slots_[slot].end = static_cast<uint32_t>(before.size());
+  slots_[slot].shift = buffers_.images.shift_behind(before);
+  DP_CHECK(buffers_.images.write_shift(device_, slot, slots_[slot].shift));
   keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kRecentTokens)));
   return {};
 }
@@ -116,114 +122,6 @@ Result<void> SequencePlans::write_past(uint32_t slot, uint32_t end) {
                          {reinterpret_cast<const uint8_t*>(counts.data()), counts.size_bytes()}));
   return device_.write(*buffers_.recent, uint64_t{slot} * kernels::kPenaltyRing * kWord,
                        bytes_of(past.recent));
-}
-
-Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
-  return map(slot, first, blocks, false);
-}
-
-Result<void> SequencePlans::map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
-  return map(slot, first, blocks, true);
-}
-
-Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks,
-                                bool in_windows) {
-  DP_CHECK(check_slot(slot));
-  if (first > tables_.blocks || blocks.size() > tables_.blocks - first) {
-    return fail(ErrorKind::kInternal, "Blocks %u to %zu were mapped; a slot has %u.", first,
-                first + blocks.size(), tables_.blocks);
-  }
-  for (const uint32_t block : blocks) DP_CHECK(check_block(block, in_windows));
-  if (blocks.empty()) return {};
-  const std::vector<uint32_t> entries(blocks.begin(), blocks.end());
-  const uint64_t table = in_windows ? tables_.windows_table() : tables_.blocks_table();
-  const uint64_t at = table + (uint64_t{slot} * tables_.blocks + first) * kWord;
-  return device_.write(*buffers_.state, at, bytes_of(entries));
-}
-
-// A block of all layers of a pool from the cache into the block buffer, or back.
-gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache, bool in_windows) const {
-  gpu::Plan plan{.name = into_cache ? "many.write_block" : "many.read_block", .words = {}, .entries = {}};
-  uint64_t place = 0;  // in the block buffer
-  for (const CachePlace& cache : buffers_.caches) {
-    if (cache.in_windows != in_windows) continue;
-    const uint64_t bytes = cache.block_bytes;
-    const auto in_cache = static_cast<uint32_t>((cache.offset + block * bytes) / kWord);
-    const auto beside = static_cast<uint32_t>(place / kWord);
-    place += bytes;
-    const uint32_t from = into_cache ? buffers_.block->id() : cache.buffer->id();
-    const uint32_t to = into_cache ? cache.buffer->id() : buffers_.block->id();
-    const uint32_t words[gpu::kPlanCommandWords] = {gpu::kCopy,
-                                                    from,
-                                                    into_cache ? beside : in_cache,
-                                                    to,
-                                                    into_cache ? in_cache : beside,
-                                                    static_cast<uint32_t>(bytes / kWord)};
-    plan.words.insert(plan.words.end(), std::begin(words), std::end(words));
-  }
-  return plan;
-}
-
-Result<void> SequencePlans::copy_block(uint32_t from, uint32_t to) { return copy(from, to, false); }
-Result<void> SequencePlans::copy_window_block(uint32_t from, uint32_t to) { return copy(from, to, true); }
-
-// By way of the block buffer, since WebGPU copies between two buffers only.
-Result<void> SequencePlans::copy(uint32_t from, uint32_t to, bool in_windows) {
-  DP_CHECK(check_block(from, in_windows));
-  DP_CHECK(check_block(to, in_windows));
-  const gpu::Plan out = block_copy(from, false, in_windows), in = block_copy(to, true, in_windows);
-  const gpu::Work works[] = {{.plan = &out}, {.plan = &in}};
-  return device_.submit(works);
-}
-
-Task<Result<std::vector<uint8_t>>> SequencePlans::read_block(uint32_t block) {
-  DP_CO_CHECK(check_block(block));
-  const auto unused = std::ranges::find(reading_, false);
-  if (unused == reading_.end()) {
-    co_return fail(ErrorKind::kInternal, "%u blocks are being read already; no more are allowed.",
-                   max_block_reads());
-  }
-  const auto slot = static_cast<uint32_t>(unused - reading_.begin());
-  const gpu::Plan out = block_copy(block, false);
-  const gpu::Work work{.plan = &out};
-  const gpu::ReadbackRequest request{
-      .ring = &block_readback_,
-      .slot = slot,
-      .from = {.buffer = buffers_.block->id(), .offset = 0, .bytes = block_bytes()}};
-  DP_CO_CHECK(device_.submit({&work, 1}, &request));
-  reading_[slot] = true;
-  auto bytes = co_await device_.read(block_readback_, slot, block_bytes());
-  reading_[slot] = false;
-  co_return bytes;
-}
-
-Task<Result<void>> SequencePlans::write_block(uint32_t block, std::span<const uint8_t> bytes) {
-  DP_CO_CHECK(check_block(block));
-  if (bytes.size() != block_bytes()) {
-    co_return fail(ErrorKind::kInvalidInput, "A saved block has %zu bytes; this model's blocks have %llu.",
-                   bytes.size(), static_cast<unsigned long long>(block_bytes()));
-  }
-  DP_CO_CHECK(device_.write(*buffers_.block, 0, bytes));
-  const gpu::Plan in = block_copy(block, true);
-  const gpu::Work work{.plan = &in};
-  co_return device_.submit({&work, 1});
-}
-
-Result<void> SequencePlans::check_states(uint32_t slot, uint32_t checkpoint) const {
-  DP_CHECK(check_slot(slot));
-  if (checkpoint < buffers_.checkpoints) return {};
-  return fail(ErrorKind::kInternal, "Checkpoint %u was named; there are %u.", checkpoint,
-              buffers_.checkpoints);
-}
-
-Result<void> SequencePlans::save_states(uint32_t slot, uint32_t checkpoint) {
-  DP_CHECK(check_states(slot, checkpoint));
-  return buffers_.states->save_slot(device_, slot, checkpoint);
-}
-
-Result<void> SequencePlans::load_states(uint32_t checkpoint, uint32_t slot) {
-  DP_CHECK(check_states(slot, checkpoint));
-  return buffers_.states->load_slot(device_, checkpoint, slot);
 }
 
 Result<void> SequencePlans::mask(uint32_t slot, std::span<const uint32_t> allowed) {
@@ -268,7 +166,8 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
                         .pos = piece.pos,
                         .rows = static_cast<uint32_t>(piece.tokens.size()),
                         .sample = piece.sample ? 1u : 0u};
-    tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
+    const std::vector<uint32_t> embedded = buffers_.images.embedded(piece.tokens);
+    tokens.insert(tokens.end(), embedded.begin(), embedded.end());
     Slot& slot = slots_[piece.slot];
     slot.end = piece.pos + static_cast<uint32_t>(piece.tokens.size());
     keep_recent(slot.recent, piece.tokens);
@@ -309,12 +208,13 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
   if (pieces.empty()) return decode(decoding, {});
   DP_CHECK(check_step(decoding, pieces));
   DP_CHECK(write_request(decoding, pieces));
+  DP_TRY(const bool has_images, write_images(decoding, pieces));
   const bool samples = !decoding.empty() || std::ranges::any_of(pieces, &Piece::sample);
   size_t rows = decoding.size();
   for (const Piece& piece : pieces) rows += piece.tokens.size();
   const auto count = static_cast<uint32_t>(rows);
   for (const uint32_t slot : decoding) slots_[slot].end += 1;
-  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count), count, samples ? 1 : 0,
+  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count, has_images), count, samples ? 1 : 0,
                 parts_of_step(decoding, pieces));
 }
 
@@ -389,9 +289,9 @@ const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows, uint32_t
   return keys > kernels::kShortKeysOfRows || brief == plans_.end() ? plan(name + ending) : *brief;
 }
 
-const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows) const {
+const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows, bool has_images) const {
   const uint32_t most = *std::ranges::find_if(piece_classes_, [&](uint32_t each) { return rows <= each; });
-  const std::string name = "many.pieces." + std::to_string(most);
+  const std::string name = has_images ? "many.images" : "many.pieces." + std::to_string(most);
   return plan(!samples ? name : name + (greedy ? ".greedy" : ".sample"));
 }
 

@@ -9,8 +9,10 @@
 
 #include "gpu/device.h"
 #include "kernels/common/step_tables.h"
+#include "model/adapter_set.h"
 #include "model/choice_plans.h"
 #include "model/host_table.h"
+#include "model/image_inputs.h"
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
@@ -24,10 +26,12 @@ struct SequenceBuffers {
   HostTable* table = nullptr;      // each step needs its tokens' rows of this
   gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
-  RecurrentStates* states = nullptr;       // of models that have them
+  RecurrentStates* states = nullptr;  // of models that have them
+  AdapterSet* adapters = nullptr;
   uint32_t checkpoints = 0;                // of those states
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
+  ImageInputs images = {};
 
   uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool
     uint64_t bytes = 0;
@@ -62,19 +66,29 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_tickets() const override { return buffers_.table ? 1 : tickets_; }
   uint32_t max_block_reads() const override { return block_readback_.size(); }
   uint32_t prompt_share() const override { return buffers_.prompt_share; }
+  void take_image(const std::shared_ptr<const HeldImage>& image) override { buffers_.images.take(image); }
+  uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const override {
+    return buffers_.images.uncut_rows(tokens, rows);
+  }
+  bool may_join(std::span<const Piece> pieces, const Piece& piece) const override;
   bool has_states() const override { return buffers_.states != nullptr; }
   uint32_t checkpoint_count() const override { return buffers_.checkpoints; }
   uint32_t window() const override { return buffers_.window; }
   uint32_t window_block_count() const override { return buffers_.window_blocks; }
 
   Result<void> check(const GenerationSettings& settings) const override;
+  std::shared_ptr<const AdapterMix> first_adapters() const override { return buffers_.adapters->first(); }
   bool is_prepared(const GenerationSettings& settings) const override {
-    return choices_.has(parts_of(settings));
+    return choices_.has(parts_of(settings)) && buffers_.adapters->is_resident(settings.adapters);
   }
-  Task<Result<void>> prepare(const GenerationSettings& settings) override { return add_(parts_of(settings)); }
+  bool can_prepare(const GenerationSettings& settings) const override {
+    return buffers_.adapters->is_resident(settings.adapters) || buffers_.adapters->has_free_slot();
+  }
+  Task<Result<void>> prepare(const GenerationSettings& settings) override;
   uint64_t objects_created_later() const override { return choices_.objects_created(); }
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
+  void end(uint32_t slot) override { buffers_.adapters->end(slot); }
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_block(uint32_t from, uint32_t to) override;
   Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
@@ -92,7 +106,8 @@ class SequencePlans final : public SequenceRunner {
   // The plan that decode steps of so many rows replay, if no row has more than `keys` keys at its end, and that of a
   // step with pieces: for profiles and tests.
   const gpu::Plan& decode_plan(bool greedy, uint32_t rows, uint32_t keys) const;
-  const gpu::Plan& pieces_plan(bool greedy, bool samples, uint32_t rows) const;
+  // has_images: "many.images" in its place.
+  const gpu::Plan& pieces_plan(bool greedy, bool samples, uint32_t rows, bool has_images = false) const;
 
  private:
   struct Slot {
@@ -101,11 +116,14 @@ class SequencePlans final : public SequenceRunner {
     std::vector<uint32_t> recent;  // the last tokens of its text
     uint32_t last = 0;             // the last collected token that it chose
     uint32_t end = 0;              // positions that it has evaluated, or fewer where it stopped
+    uint32_t shift = 0;            // after them (ImageStore::axes)
   };
   const gpu::Plan& plan(const std::string& name) const;
   Result<void> check_slot(uint32_t slot) const;
   Result<void> check_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
+  // Whether the step has pictures.
+  Result<bool> write_images(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   SamplerParts parts_of_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "model/generation.h"
 
 namespace doppler::model {
+
+struct HeldImage;  // held_image.h
 
 // A run of a prompt's tokens, at most what SequenceRunner::max_rows() leaves beside the decoding slots.
 struct Piece {
@@ -30,8 +33,10 @@ struct Piece {
 // Decode steps of one ticket, each feeding the token of the one before: so many submits of so many steps.
 struct DecodeSteps {
   uint32_t steps = 1, submits = 1;
-  bool drafts =
-      false;  // each step drafts a token, and gives it too where it was right. Only where can_draft()
+  uint32_t rows = 1;  // of each step: a token and its drafts. 1, or one of draft_rows()
+  // The host's drafts of one step, at most rows - 1. If the settings ask for masks, also the mask of each row.
+  std::span<const uint32_t> given = {};
+  std::span<const std::vector<uint32_t>> masks = {};
 };
 
 // Rows of prompts beside decoding slots that plans of few rows are made for.
@@ -75,22 +80,41 @@ class SequenceRunner {
   virtual Task<Result<std::vector<uint8_t>>> save(uint32_t) { co_return std::vector<uint8_t>(); }
   virtual Task<Result<void>> restore(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
 
-  // True if the generation of a slot may draft.
-  virtual bool can_draft(uint32_t) const { return false; }
+  // Prompts may have this picture's tokens from now on. Only models that read pictures are given any.
+  virtual void take_image(const std::shared_ptr<const HeldImage>&) {}
+  // The number of a prompt's next tokens, about `rows`, that a step may take. It never ends between tokens that see
+  // each other. It may be more than `rows`, but never more than max_rows() less the slots.
+  virtual uint32_t uncut_rows(std::span<const uint32_t>, uint32_t rows) const { return rows; }
+  // False: a step has no room for the pictures of both. A piece always has room in a step of its own.
+  virtual bool may_join(std::span<const Piece>, const Piece&) const { return true; }
+
+  // The numbers of rows, besides 1, that a generation's decode steps may have (DecodeSteps::rows), ascending. Empty:
+  // the generation does not draft, or its plans are not there yet. may_prepare_drafts() says whether prepare_drafts()
+  // can make them. It does so beside the steps of others, one call at a time. If it fails, such generations go on
+  // without drafts.
+  virtual std::span<const uint32_t> draft_rows(const GenerationSettings&) const { return {}; }
+  virtual bool may_prepare_drafts(const GenerationSettings&) const { return false; }
+  virtual Task<Result<void>> prepare_drafts(const GenerationSettings&) { co_return Result<void>(); }
   // Called once, when tokens() failed. true: the tokens of that ticket and of all later ones are lost, and their place
   // in the cache too. From the next begin() on the runner works in another way that does not have this fault.
   virtual bool goes_on_without_lost() { return false; }
 
+  // The adapters of generations that name none. Null: no adapters.
+  virtual std::shared_ptr<const AdapterMix> first_adapters() const { return nullptr; }
   // Error: what a generation may not be here; begin() would refuse it.
   virtual Result<void> check(const GenerationSettings& settings) const = 0;
-  // True if the plans that a generation needs are there; otherwise prepare() makes them, beside the steps of others.
-  // Before begin(), and only one at a time.
+  // True if the plans and adapters that a generation needs are there. Otherwise prepare() brings them beside the steps
+  // of others, as soon as can_prepare() is true; until then other generations must end. Call it before begin(), one
+  // call at a time.
   virtual bool is_prepared(const GenerationSettings&) const { return true; }
+  virtual bool can_prepare(const GenerationSettings&) const { return true; }
   virtual Task<Result<void>> prepare(const GenerationSettings&) { co_return Result<void>(); }
   virtual uint64_t objects_created_later() const { return 0; }  // on the GPU, by prepare()
   // A slot begins a generation after `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                              std::span<const uint32_t> before) = 0;
+  // The slot's generation has ended. The caller queues nothing more before the next begin().
+  virtual void end(uint32_t) {}
   // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may
   // write or read their positions.
   virtual Result<void> map(uint32_t, uint32_t, std::span<const uint32_t>) { return {}; }

@@ -3,10 +3,10 @@
 #include "model/weight_stream.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 
+#include "base/process.h"
 #include "formats/file_set_native.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/test_helpers.h"
@@ -40,7 +40,7 @@ class WeightStreamTest : public testing::TestWithParam<bool> {
     file_ = file;
     std::unique_ptr<formats::FileSet> files;
     if (GetParam()) {
-      path_ = testing::TempDir() + "/weight_stream_test." + std::to_string(::getpid()) + ".gguf";
+      path_ = testing::TempDir() + "/weight_stream_test." + std::to_string(process_id()) + ".gguf";
       std::ofstream(path_, std::ios::binary)
           .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
       files = must(formats::open_file_set(path_));
@@ -66,7 +66,7 @@ class WeightStreamTest : public testing::TestWithParam<bool> {
     const auto done = wait(loader.stream().run());
     ASSERT_TRUE(done) << done.error().message();
   }
-  // The buffer, from `offset` on, against the host's repacking of these rows, one part after the other.
+  // The buffer, from `offset` on, against the host's repacking of these rows, part by part.
   void expect(const gpu::Buffer& buffer, WeightFormat format, uint32_t k, std::vector<Rows> parts,
               uint64_t offset = 0) {
     uint64_t rows = 0;

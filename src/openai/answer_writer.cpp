@@ -47,11 +47,13 @@ class ChunkWriter : public AnswerWriter {
   }
 
   Json chunk(Json choices) const {
-    return {{"id", id_prefix() + head_.id},
-            {"object", chunk_object()},
-            {"created", head_.created},
-            {"model", head_.model},
-            {"choices", std::move(choices)}};
+    Json out = {{"id", id_prefix() + head_.id},
+                {"object", chunk_object()},
+                {"created", head_.created},
+                {"model", head_.model},
+                {"choices", std::move(choices)}};
+    if (told_.usage) out["usage"] = nullptr;  // the last chunk has it
+    return out;
   }
   std::string choice_line(Json choice, const ChoiceAnswer& answer) const {
     Json out = chunk(Json::array({std::move(choice)}));
@@ -120,7 +122,8 @@ class ChatWriter : public ChunkWriter {
     Json choices = Json::array();
     for (const ChoiceAnswer& answer : answers) {
       const bool only_calls = answer.text.empty() && !answer.calls.empty();
-      Json message = {{"role", "assistant"}, {"content", only_calls ? Json() : Json(answer.text)}};
+      Json message = {
+          {"role", "assistant"}, {"content", only_calls ? Json() : Json(answer.text)}, {"refusal", nullptr}};
       if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
       for (const ToolCall& call : answer.calls) {
         message["tool_calls"].push_back({{"id", call.id},

@@ -1,12 +1,11 @@
 // Files of a batch: lines of any length, and what a second run finds of the first.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <string>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "openai/batch_output.h"
 #include "openai/line_reader.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 class BatchFiles : public testing::Test {
  protected:
-  BatchFiles() : path_(testing::TempDir() + "batch_files." + std::to_string(::getpid())) {}
+  BatchFiles() : path_(testing::TempDir() + "batch_files." + std::to_string(process_id())) {}
   ~BatchFiles() override { std::remove(path_.c_str()); }
 
   void put(std::string_view text) const {

@@ -1,9 +1,5 @@
 #include "openai/batch_output.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -14,24 +10,16 @@
 namespace doppler::openai {
 
 Result<BatchOutput> BatchOutput::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) return fail(ErrorKind::kIo, "Cannot write to %s: %s.", path.c_str(), std::strerror(errno));
-  BatchOutput out(file, path);
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+  OpenFile file = OpenFile::open(
+      path,
+      {.reads = false, .writes = true, .makes = true, .appends = true, .readers = FileReaders::kAsUserSet});
+  if (!file) return fail(ErrorKind::kIo, "Cannot write to %s: %s.", path.c_str(), std::strerror(errno));
+  BatchOutput out(std::move(file), path);
+  if (!out.file_.lock()) {
     return fail(ErrorKind::kIo, "Another program writes to %s now.", path.c_str());
   }
   DP_CHECK(out.read_earlier());
   return out;
-}
-
-BatchOutput::BatchOutput(BatchOutput&& other) noexcept
-    : file_(std::exchange(other.file_, -1)),
-      path_(std::move(other.path_)),
-      ids_(std::move(other.ids_)),
-      numbers_(std::move(other.numbers_)) {}
-
-BatchOutput::~BatchOutput() {
-  if (file_ >= 0) ::close(file_);
 }
 
 BatchOutput::Fingerprint BatchOutput::fingerprint(std::string_view custom_id) {
@@ -53,7 +41,7 @@ Result<void> BatchOutput::read_earlier() {
                   static_cast<unsigned long long>(line->number), path_.c_str());
     }
     if (!line->is_whole) {
-      if (::ftruncate(file_, static_cast<off_t>(line->begin)) == 0) return {};
+      if (file_.resize(line->begin)) return {};
       return fail(ErrorKind::kIo, "Cannot cut off the torn last line of %s: %s.", path_.c_str(),
                   std::strerror(errno));
     }
@@ -74,18 +62,12 @@ BatchOutput::Claim BatchOutput::claim(uint64_t number, const std::optional<std::
 }
 
 Result<void> BatchOutput::write(std::string_view line) {
-  while (!line.empty()) {
-    const ssize_t count = ::write(file_, line.data(), line.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      return fail(ErrorKind::kIo, "Cannot write to %s: %s.", path_.c_str(), std::strerror(errno));
-    line.remove_prefix(static_cast<size_t>(count));
-  }
-  return {};
+  if (file_.write(line)) return {};
+  return fail(ErrorKind::kIo, "Cannot write to %s: %s.", path_.c_str(), std::strerror(errno));
 }
 
 Result<void> BatchOutput::sync() {
-  if (::fsync(file_) == 0 || errno == EINVAL) return {};
+  if (file_.flush()) return {};
   return fail(ErrorKind::kIo, "Cannot write to %s: %s.", path_.c_str(), std::strerror(errno));
 }
 

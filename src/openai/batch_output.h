@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/file.h"
 #include "base/result.h"
 #include "openai/batch_line.h"
 
@@ -21,9 +22,6 @@ class BatchOutput {
   // Makes the file, or reads an existing one. One program writes to it at a time. Errors: a file that another program
   // writes to, or that holds anything but a batch's answers; such a file does not change.
   static Result<BatchOutput> open(const std::string& path);
-  BatchOutput(BatchOutput&& other) noexcept;
-  BatchOutput& operator=(BatchOutput&&) = delete;
-  ~BatchOutput();
 
   // The state of a line of the input; claim() is called once for each line and in their order.
   enum class Claim : uint8_t {
@@ -45,10 +43,10 @@ class BatchOutput {
   };
   static Fingerprint fingerprint(std::string_view custom_id);
 
-  BatchOutput(int file, std::string path) : file_(file), path_(std::move(path)) {}
+  BatchOutput(OpenFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
   Result<void> read_earlier();
 
-  int file_;
+  OpenFile file_;
   std::string path_;
   std::unordered_map<Fingerprint, bool, FirstWord> ids_;  // whether the input was seen to have it
   std::unordered_set<uint64_t> numbers_;  // of lines that an earlier run refused for their custom_id

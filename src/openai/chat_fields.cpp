@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <set>
+
+#include "openai/image_parts.h"
 
 namespace doppler::openai {
 namespace {
@@ -13,26 +17,54 @@ Unexpected wrong(const char* field, const char* wanted, const Json& given) {
               printable(to_text(given)).c_str());
 }
 
-// A text, or parts of type "text", which follow each other.
-Result<std::string> read_content(const Json& content) {
-  if (content.is_null()) return std::string();
-  if (content.is_string()) return content.text();
+// A text, or parts: texts that follow each other, and pictures. Without pictures the result is one text.
+Result<Json> read_content(const Json& content, std::vector<std::string>& images) {
+  if (content.is_null()) return Json("");
+  if (content.is_string()) return content;
   if (!content.is_array()) return wrong("messages.content", "a text or a list of parts", content);
-  std::string out;
+  Json parts = Json::array();
+  std::string all;
+  const size_t images_before = images.size();
   for (const Json& part : content) {
+    if (is_image_part(part)) {
+      DP_TRY(std::string file, read_image_part(part));
+      images.push_back(std::move(file));
+      Json shown = Json::object();
+      shown["type"] = "image";
+      parts.push_back(std::move(shown));
+      continue;
+    }
     DP_TRY(const auto type, get_string(part, "type"));
     if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal") {
       return fail(ErrorKind::kUnsupported,
-                  "Field \"messages.content\" has a part of type \"%s\"; allowed is text.",
+                  "Field \"messages.content\" has a part of type \"%s\"; allowed are text and image_url.",
                   printable(type.value_or("")).c_str());
     }
     DP_TRY(const auto text, get_string(part, type == "refusal" ? "refusal" : "text"));
-    out += text.value_or("");
+    all += text.value_or("");
+    parts.push_back({{"type", "text"}, {"text", text.value_or("")}});
   }
-  return out;
+  return images.size() == images_before ? Json(std::move(all)) : std::move(parts);
 }
 
-// Templates read arguments as an object; OpenAI's API carries them as its text.
+// Templates read arguments as an object, and OpenAI's API carries the object's text. If a model wrote other text, this
+// becomes the value of one argument, so that it stays visible and the conversation goes on.
+Json read_arguments(const Json* given) {
+  constexpr const char* kOther = "arguments";
+  if (!given || given->is_null()) return Json::object();
+  Json value = *given;
+  // A model may write the text of a text.
+  for (int i = 0; i < 2 && value.is_string(); ++i) {
+    const auto& text = value.text();
+    if (trim(text).empty()) return Json::object();
+    auto parsed = parse_json(text, "arguments");
+    if (!parsed) break;
+    value = std::move(*parsed);
+  }
+  if (value.is_null()) return Json::object();
+  return value.is_object() ? value : Json{{kOther, std::move(value)}};
+}
+
 Result<Json> read_call(const Json& call) {
   const Json* function = find(call, "function");
   if (!function || !function->is_object())
@@ -40,19 +72,12 @@ Result<Json> read_call(const Json& call) {
   DP_TRY(const auto id, get_string(call, "id"));
   DP_TRY(const auto name, get_string(*function, "name"));
   if (!name) return wrong("messages.tool_calls", "a list of calls with a name", call);
-  Json arguments = Json::object();
-  if (const Json* given = find(*function, "arguments"); given && given->is_object()) {
-    arguments = *given;
-  } else if (given && given->is_string()) {
-    auto parsed = parse_json(given->text(), "arguments");
-    arguments = parsed ? std::move(*parsed) : *given;
-  }
   return Json{{"id", id.value_or("")},
               {"type", "function"},
-              {"function", {{"name", *name}, {"arguments", std::move(arguments)}}}};
+              {"function", {{"name", *name}, {"arguments", read_arguments(find(*function, "arguments"))}}}};
 }
 
-Result<Json> read_message(const Json& message) {
+Result<Json> read_message(const Json& message, std::vector<std::string>& images) {
   static constexpr const char* kRoles[] = {"system", "developer", "user", "assistant", "tool"};
   if (!message.is_object()) return wrong("messages", "a list of objects", message);
   DP_TRY(const auto role, get_string(message, "role"));
@@ -68,9 +93,9 @@ Result<Json> read_message(const Json& message) {
     return fail(ErrorKind::kInvalidInput, "Field \"messages.content\" is missing in a message of role %s.",
                 role->c_str());
   }
-  DP_TRY(std::string text, read_content(content ? *content : Json()));
+  DP_TRY(Json shown, read_content(content ? *content : Json(), images));
   // Chat templates know the older name.
-  Json out = {{"role", *role == "developer" ? "system" : *role}, {"content", std::move(text)}};
+  Json out = {{"role", *role == "developer" ? "system" : *role}, {"content", std::move(shown)}};
   if (has_calls) {
     if (!calls->is_array()) return wrong("messages.tool_calls", "a list", *calls);
     out["tool_calls"] = Json::array();
@@ -83,11 +108,37 @@ Result<Json> read_message(const Json& message) {
     DP_TRY(const auto value, get_string(message, name));
     if (value) out[name] = *value;
   }
+  // Other servers call it "reasoning".
+  if (const Json* reasoning = find(message, "reasoning");
+      reasoning && reasoning->is_string() && !out.contains("reasoning_content"))
+    out["reasoning_content"] = *reasoning;
   return out;
+}
+
+// Reads {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"function": {"name": "f"}}]}}. In
+// Responses the outer object has the members of the inner one, and names stand without "function".
+Result<std::set<std::string>> read_allowed(const Json& choice, ChatFields* out) {
+  const Json* inner = find(choice, "allowed_tools");
+  const Json& of = inner ? *inner : choice;
+  DP_TRY(const auto mode, get_string(of, "mode"));
+  const Json* tools = find(of, "tools");
+  if ((mode != "auto" && mode != "required") || !tools || !tools->is_array() || tools->empty()) {
+    return wrong("tool_choice", "of mode \"auto\" or \"required\" and with a list of tools", choice);
+  }
+  out->tool_choice = mode == "auto" ? ToolChoice::kAuto : ToolChoice::kRequired;
+  std::set<std::string> names;
+  for (const Json& tool : *tools) {
+    const Json* function = find(tool, "function");
+    DP_TRY(const auto name, get_string(function ? *function : tool, "name"));
+    if (!name) return wrong("tool_choice", "with a list of tools that have names", choice);
+    names.insert(*name);
+  }
+  return names;
 }
 
 Result<void> read_tools(const Json& body, ChatFields* out) {
   const Json* choice = find(body, "tool_choice");
+  std::optional<std::set<std::string>> allowed;  // no value: all
   if (choice && choice->is_string()) {
     const auto& text = choice->text();
     if (text != "auto" && text != "none" && text != "required") {
@@ -96,6 +147,8 @@ Result<void> read_tools(const Json& body, ChatFields* out) {
     out->tool_choice = text == "auto"   ? ToolChoice::kAuto
                        : text == "none" ? ToolChoice::kNone
                                         : ToolChoice::kRequired;
+  } else if (choice && find(*choice, "type") && *find(*choice, "type") == "allowed_tools") {
+    DP_TRY(allowed, read_allowed(*choice, out));
   } else if (choice && !choice->is_null()) {
     const Json* function = find(*choice, "function");
     DP_TRY(const auto name, get_string(function ? *function : *choice, "name"));
@@ -108,18 +161,69 @@ Result<void> read_tools(const Json& body, ChatFields* out) {
   if (!tools->is_array()) return wrong("tools", "a list", *tools);
   Json list = Json::array();
   bool has_named = out->tool_choice != ToolChoice::kNamed;
+  std::set<std::string> left_out =
+      allowed.value_or(std::set<std::string>());  // allowed names that no tool has
   for (const Json& tool : *tools) {
     const Json* function = find(tool, "function");
     DP_TRY(const auto name, get_string(function ? *function : Json(), "name"));
     if (!name) return wrong("tools", "a list of functions with a name", tool);
     has_named |= *name == out->tool_name;
-    list.push_back({{"type", "function"}, {"function", *function}});
+    if (allowed && !left_out.erase(*name) && !allowed->contains(*name)) continue;
+    Json made = *function;
+    // Templates read the properties, so there must be some object.
+    const Json* parameters = find(made, "parameters");
+    if (!parameters || is_nothing(*parameters))
+      made["parameters"] = {{"type", "object"}, {"properties", Json::object()}};
+    list.push_back({{"type", "function"}, {"function", std::move(made)}});
   }
   if (!has_named) {
     return fail(ErrorKind::kInvalidInput, "Field \"tool_choice\" names \"%s\", which is none of the tools.",
                 printable(out->tool_name).c_str());
   }
+  if (!left_out.empty()) {
+    return fail(ErrorKind::kInvalidInput, "Field \"tool_choice\" allows \"%s\", which is none of the tools.",
+                printable(*left_out.begin()).c_str());
+  }
   if (out->tool_choice != ToolChoice::kNone) out->tools = std::move(list);
+  return {};
+}
+
+// Reads texts that the answer may draw on. Only templates that know them use them.
+Result<void> read_documents(const Json& body, ChatFields* out) {
+  const Json* documents = find(body, "documents");
+  if (!documents || is_nothing(*documents)) return {};
+  const bool is_list = documents->is_array() && std::ranges::all_of(*documents, [](const Json& document) {
+                         return document.is_object();
+                       });
+  if (!is_list) return wrong("documents", "a list of objects", *documents);
+  out->documents = *documents;
+  return {};
+}
+
+constexpr const char *kContinues = "continue_final_message", *kOpens = "add_generation_prompt";
+
+// Reads the fields of the prompt's end.
+Result<void> read_ending(const Json& body, ChatFields* out) {
+  DP_TRY(const auto continues, get_bool(body, kContinues));
+  DP_TRY(const auto opens, get_bool(body, kOpens));
+  out->continues = continues.value_or(false);
+  out->opens_answer = opens.value_or(!out->continues);
+  if (!out->continues) return {};
+  if (out->opens_answer) {
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"%s\" is true beside \"%s\": true; an answer goes on or begins, not both.",
+                kContinues, kOpens);
+  }
+  const Json& last = out->messages.back();
+  if (last["role"] != "assistant" || last.contains("tool_calls")) {
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"%s\" is true, but the last message is not an assistant's text.", kContinues);
+  }
+  if (out->tool_choice == ToolChoice::kRequired || out->tool_choice == ToolChoice::kNamed) {
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"%s\" is true beside a \"tool_choice\" that begins the answer with a call.",
+                kContinues);
+  }
   return {};
 }
 
@@ -134,7 +238,7 @@ Result<void> read_template_arguments(const Json& body, ChatFields* out) {
   if (!arguments->is_object()) return wrong("chat_template_kwargs", "an object", *arguments);
   // Arguments that the request has fields for are refused: they would be said twice.
   for (const auto& [name, value] : arguments->items()) {
-    if (name == "messages" || name == "tools")
+    if (name == "messages" || name == "tools" || name == kOpens || name == kContinues)
       return wrong("chat_template_kwargs", "about other variables", *arguments);
     out->template_arguments[name] = value;
   }
@@ -143,13 +247,13 @@ Result<void> read_template_arguments(const Json& body, ChatFields* out) {
 
 }  // namespace
 
-Result<Json> read_conversation(const Json& messages) {
+Result<Json> read_conversation(const Json& messages, std::vector<std::string>& images) {
   if (!messages.is_array() || messages.empty()) {
     return fail(ErrorKind::kInvalidInput, "Field \"messages\" must be a list of at least one message.");
   }
   Json out = Json::array();
   for (const Json& message : messages) {
-    DP_TRY(Json read, read_message(message));
+    DP_TRY(Json read, read_message(message, images));
     out.push_back(std::move(read));
   }
   return out;
@@ -161,8 +265,10 @@ Result<ChatFields> read_chat_fields(const Json& body) {
   DP_TRY(const auto parallel, get_bool(body, "parallel_tool_calls"));
   out.one_call = !parallel.value_or(true);
   DP_CHECK(read_template_arguments(body, &out));
+  DP_CHECK(read_documents(body, &out));
   const Json* messages = find(body, "messages");
-  DP_TRY(out.messages, read_conversation(messages ? *messages : Json()));
+  DP_TRY(out.messages, read_conversation(messages ? *messages : Json(), out.images));
+  DP_CHECK(read_ending(body, &out));
   return out;
 }
 

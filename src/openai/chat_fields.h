@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -12,17 +13,23 @@ namespace doppler::openai {
 enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
 
 struct ChatFields {
-  Json messages = Json::array();  // as templates read them
-  Json tools;                     // null: no tool may be called; else as templates read them
+  Json messages = Json::array();    // as templates read them
+  std::vector<std::string> images;  // the files of their pictures, in order
+  Json tools;                       // as templates read them; null: the model may call no tool
+  Json documents;                   // as templates read them; null: none
   ToolChoice tool_choice = ToolChoice::kAuto;
-  std::string tool_name;                     // of kNamed
-  bool one_call = false;                     // "parallel_tool_calls": false
+  std::string tool_name;   // of kNamed
+  bool one_call = false;   // "parallel_tool_calls": false
+  bool continues = false;  // the answer goes on from the last message, an assistant's, and does not repeat it
+  bool opens_answer =
+      true;  // the prompt ends with the template's opening of an answer; false if it continues
   Json template_arguments = Json::object();  // further variables of the template
 };
 // Errors: kInvalidInput or kUnsupported, naming the field.
 Result<ChatFields> read_chat_fields(const Json& body);
 
-// A list of messages of OpenAI's API as templates read them. Errors as above.
-Result<Json> read_conversation(const Json& messages);
+// A list of messages of OpenAI's API as templates read them. `images`: gets the files of their pictures. Errors as
+// above.
+Result<Json> read_conversation(const Json& messages, std::vector<std::string>& images);
 
 }  // namespace doppler::openai

@@ -36,6 +36,8 @@ Json completion_body(const CompletionAnswer& answer) {
   for (const Generation& generation : answer.choices) {
     choices.push_back(choice_answer(answer, generation));
     usage.generated_tokens += generation.timings.generated_tokens;
+    usage.drafted_tokens += generation.timings.drafted_tokens;
+    usage.accepted_tokens += generation.timings.accepted_tokens;
   }
   if (!answer.choices.empty()) {
     usage.prompt_tokens = answer.choices[0].timings.prompt_tokens;

@@ -27,15 +27,21 @@ constexpr Ignored kIgnored[] = {
     {"safety_identifier", nullptr},
     {"prompt_cache_key", nullptr},
     {"prompt_cache_retention", nullptr},
-    {"prediction", nullptr},  // makes answers faster, not other
     {"echo", "false"},
     {"best_of", "1"},
     {"suffix", R"("")"},
     {"modalities", R"(["text"])"},
 };
 
-constexpr std::string_view kOfChats[] = {"messages",        "max_completion_tokens", "tools",
-                                         "tool_choice",     "parallel_tool_calls",   "chat_template_kwargs",
+constexpr std::string_view kOfChats[] = {"messages",
+                                         "documents",
+                                         "max_completion_tokens",
+                                         "tools",
+                                         "tool_choice",
+                                         "parallel_tool_calls",
+                                         "continue_final_message",
+                                         "add_generation_prompt",
+                                         "chat_template_kwargs",
                                          "reasoning_effort"};
 
 bool is_nothing(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
@@ -65,6 +71,7 @@ Result<void> read_options(const Json& body, CompletionRequest* out) {
   DP_CHECK(read_generate_options(body, &out->request.options));
   DP_CHECK(read_logprobs(out->endpoint, body, &out->request.options));
   DP_CHECK(read_grammar(body, &out->request.options.grammar));
+  out->says_min_tokens = says(body, "min_tokens");
   return read_count(body, "n", 1, kMaxChoices, &out->choices);
 }
 

@@ -21,10 +21,11 @@ inline constexpr uint32_t kMaxChoices = 8;
 
 struct CompletionRequest {
   Endpoint endpoint = Endpoint::kChatCompletions;
-  Request request;       // for the first choice; the others differ in the seed. A chat's has no prompt
-  ChatFields chat;       // a chat's prompt is made from these (formats/chat_prompt.h)
-  uint32_t choices = 1;  // `n`: 1 to kMaxChoices
-  std::string model;     // that the body names; a host with one model answers with that
+  Request request;  // of the first choice; the others differ in the seed. For a chat without a prompt
+  ChatFields chat;  // a chat's prompt is made from this (formats/chat_prompt.h)
+  bool says_min_tokens = false;  // false: the options have a default
+  uint32_t choices = 1;          // `n`: 1 to kMaxChoices
+  std::string model;             // the name in the body; a caller with one model may ignore it
 };
 
 // `defaults`: what holds where the body does not say. Fields beyond OpenAI's: top_k, min_p, ignore_eos. The ranges of

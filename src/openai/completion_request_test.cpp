@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "openai/completion_body.h"
 #include "openai/formats/formats.h"
+#include "openai/generate_fields.h"
 
 namespace doppler::openai {
 namespace {
@@ -34,7 +35,7 @@ std::string message_error(const std::string& messages) {
 
 TEST(CompletionRequest, EachFieldIsTaken) {
   const auto request = chat(
-      R"("max_completion_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 3, "min_p": 0.125, "seed": -1,
+      R"("max_completion_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 3, "min_p": 0.125, "seed": -2,
       "stop": ["a", "b"], "presence_penalty": 1, "frequency_penalty": -1, "logit_bias": {"17": -2.5}, "n": 8,
       "ignore_eos": true)");
   ASSERT_TRUE(request) << request.error().sentence();
@@ -44,7 +45,7 @@ TEST(CompletionRequest, EachFieldIsTaken) {
   EXPECT_EQ(o.sampling.top_p, 0.25f);
   EXPECT_EQ(o.sampling.top_k, 3u);
   EXPECT_EQ(o.sampling.min_p, 0.125f);
-  EXPECT_EQ(o.sampling.seed, UINT64_MAX);
+  EXPECT_EQ(o.sampling.seed, UINT64_MAX - 1);
   EXPECT_EQ(o.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(o.sampling.presence_penalty, 1.0f);
   EXPECT_EQ(o.sampling.frequency_penalty, -1.0f);
@@ -66,6 +67,49 @@ TEST(CompletionRequest, WhatTheBodyLeavesOutIsTheDefault) {
   EXPECT_EQ(request->request.options.sampling.temperature, 0.125f);
   EXPECT_EQ(request->request.options.stop, std::vector<std::string>{"end"});
   EXPECT_EQ(request->choices, 1u);
+}
+
+TEST(CompletionRequest, MinusOneMeansNone) {
+  const auto body = parse_json(
+      R"({"prompt": "x", "top_k": -1, "top_n_sigma": -1, "dry_range": -1, "max_tokens": -1, "seed": -1})",
+      "body");
+  GenerateOptions defaults;
+  defaults.max_tokens = 5;
+  defaults.sampling.top_n_sigma = 2;
+  defaults.sampling.dry_range = 3;
+  defaults.sampling.seed = 42;
+  const auto request = read_completion(Endpoint::kCompletions, *body, defaults);
+  ASSERT_TRUE(request) << request.error().sentence();
+  const GenerateOptions& o = request->request.options;
+  EXPECT_EQ(o.max_tokens, 0u);
+  EXPECT_EQ(o.sampling.top_k, 0u);
+  EXPECT_EQ(o.sampling.top_n_sigma, 0.0f);
+  EXPECT_EQ(o.sampling.dry_range, 0u);
+  EXPECT_EQ(o.sampling.seed, 42u);  // the reader's seed: each line of a batch has its own
+}
+
+TEST(CompletionRequest, ADefaultYieldsToWhatTheBodySays) {
+  const auto read_with = [](uint32_t limit, uint32_t least, const char* fields) {
+    GenerateOptions defaults;
+    defaults.max_tokens = limit;
+    defaults.sampling.min_tokens = least;
+    const auto body = parse_json(R"({"prompt": "x")" + std::string(fields) + "}", "body");
+    auto request = read_completion(Endpoint::kCompletions, *body, defaults);
+    EXPECT_TRUE(request) << fields;
+    EXPECT_TRUE(settle_min_tokens(request->says_min_tokens, &request->request.options)) << fields;
+    const GenerateOptions& o = request->request.options;
+    return std::pair(o.max_tokens, o.sampling.min_tokens);
+  };
+  EXPECT_EQ(read_with(0, 4, R"(, "max_tokens": 2)"), std::pair(2u, 2u));
+  EXPECT_EQ(read_with(4, 0, R"(, "min_tokens": 6)"), std::pair(6u, 6u));
+  EXPECT_EQ(read_with(4, 2, R"(, "max_tokens": -1)"), std::pair(0u, 2u));
+  EXPECT_EQ(read_with(4, 2, R"(, "response_format": {"type": "json_object"})"), std::pair(4u, 0u));
+  GenerateOptions own;
+  own.sampling.min_tokens = 2;
+  own.grammar.kind = GrammarKind::kRegex;
+  const auto settled = settle_min_tokens(/*is_own=*/true, &own);
+  ASSERT_FALSE(settled);
+  EXPECT_TRUE(settled.error().sentence().starts_with("Field \"min_tokens\"")) << settled.error().sentence();
 }
 
 TEST(CompletionRequest, MessagesAreTextsOrParts) {
@@ -128,14 +172,33 @@ TEST(CompletionRequest, LogProbabilitiesAreAskedForInTheWayOfTheEndpoint) {
 }
 
 TEST(CompletionRequest, ValuesOfOtherTypesAndRangesAreRefused) {
-  for (const char* fields :
-       {R"("max_tokens": 0)", R"("max_tokens": 1.5)", R"("max_tokens": "7")", R"("max_tokens": 1e300)",
-        R"("max_tokens": 3, "max_completion_tokens": 4)", R"("temperature": "hot")", R"("top_k": -1)",
-        R"("seed": 18446744073709551616)", R"("n": 0)", R"("n": 9)", R"("stop": "")", R"("stop": [1])",
-        R"("stop": {})", R"("logit_bias": [1])", R"("logit_bias": {"x": 1})", R"("logit_bias": {"1": "x"})",
-        R"("logit_bias": {"-1": 1})", R"("ignore_eos": 1)"}) {
+  for (const char* fields : {R"("max_tokens": 0)",
+                             R"("max_tokens": 1.5)",
+                             R"("max_tokens": "7")",
+                             R"("max_tokens": 1e300)",
+                             R"("max_tokens": 3, "max_completion_tokens": 4)",
+                             R"("temperature": "hot")",
+                             R"("top_k": -2)",
+                             R"("max_tokens": -2)",
+                             R"("max_tokens": -1, "max_completion_tokens": 4)",
+                             R"("min_tokens": -1)",
+                             R"("seed": 18446744073709551616)",
+                             R"("n": 0)",
+                             R"("n": 9)",
+                             R"("stop": "")",
+                             R"("stop": [1])",
+                             R"("stop": {})",
+                             R"("logit_bias": [1])",
+                             R"("logit_bias": {"x": 1})",
+                             R"("logit_bias": {"1": "x"})",
+                             R"("logit_bias": {"-1": 1})",
+                             R"("ignore_eos": 1)"}) {
     EXPECT_NE(chat_error(fields), "no error") << fields;
   }
+  EXPECT_NE(chat_error(R"("top_k": -2)").find("is -2; allowed is 0 to 2147483647, and -1 for off."),
+            std::string::npos);
+  EXPECT_NE(chat_error(R"("max_tokens": -1, "max_completion_tokens": 4)").find("\"max_tokens\" (-1)"),
+            std::string::npos);
 }
 
 TEST(CompletionRequest, MessagesThatAreNoneAreRefused) {
@@ -211,8 +274,8 @@ TEST(CompletionBody, IsOfItsEndpoint) {
   EXPECT_EQ(
       to_text(chat),
       R"({"id":"chatcmpl-7","object":"chat.completion","created":1,"model":"m","choices":[)"
-      R"({"index":0,"message":{"role":"assistant","content":"one�"},"logprobs":null,"finish_reason":"stop"},)"
-      R"({"index":1,"message":{"role":"assistant","content":"one�"},"logprobs":null,"finish_reason":"length"}],)"
+      R"({"index":0,"message":{"role":"assistant","content":"one�","refusal":null},"logprobs":null,"finish_reason":"stop"},)"
+      R"({"index":1,"message":{"role":"assistant","content":"one�","refusal":null},"logprobs":null,"finish_reason":"length"}],)"
       R"("usage":{"prompt_tokens":10,"completion_tokens":7,"total_tokens":17,)"
       R"("prompt_tokens_details":{"cached_tokens":8}}})");
   const Json text = completion_body({.endpoint = Endpoint::kCompletions,

@@ -5,15 +5,20 @@
 #include <iterator>
 
 #include "base/json.h"
+#include "openai/draft_fields.h"
 
 namespace doppler::openai {
 namespace {
 
 constexpr int64_t kMostTokens = INT32_MAX;
 
+// The meaning of -1. Clients of other servers send it to switch a field off.
+enum class MinusOne : uint8_t { kRefused, kIsZero };
+
 struct NumberField {
   const char* name;
   float SamplingOptions::* value;
+  MinusOne minus_one = MinusOne::kRefused;
 };
 constexpr NumberField kNumbers[] = {
     {"temperature", &SamplingOptions::temperature},
@@ -23,7 +28,7 @@ constexpr NumberField kNumbers[] = {
     {"frequency_penalty", &SamplingOptions::frequency_penalty},
     {"repeat_penalty", &SamplingOptions::repeat_penalty},
     {"repetition_penalty", &SamplingOptions::repeat_penalty},
-    {"top_n_sigma", &SamplingOptions::top_n_sigma},
+    {"top_n_sigma", &SamplingOptions::top_n_sigma, MinusOne::kIsZero},
     {"typical_p", &SamplingOptions::typical_p},
     {"xtc_probability", &SamplingOptions::xtc_probability},
     {"xtc_threshold", &SamplingOptions::xtc_threshold},
@@ -38,37 +43,71 @@ constexpr NumberField kNumbers[] = {
 struct CountField {
   const char* name;
   uint32_t SamplingOptions::* value;
+  MinusOne minus_one = MinusOne::kRefused;
 };
 constexpr CountField kCounts[] = {
-    {"top_k", &SamplingOptions::top_k},
+    {"top_k", &SamplingOptions::top_k, MinusOne::kIsZero},
     {"min_tokens", &SamplingOptions::min_tokens},
     {"dry_allowed_length", &SamplingOptions::dry_allowed_length},
-    {"dry_range", &SamplingOptions::dry_range},
+    {"dry_range", &SamplingOptions::dry_range, MinusOne::kIsZero},
 };
 
-constexpr const char* kOthers[] = {"max_tokens", "seed",        "stop",
-                                   "logit_bias", "ignore_eos",  "dry_sequence_breakers",
-                                   "logprobs",   "top_logprobs"};
+constexpr const char* kOthers[] = {
+    "max_tokens", "seed",         "stop",       "logit_bias", "ignore_eos", "dry_sequence_breakers",
+    "logprobs",   "top_logprobs", "prediction", "draft",      "draft_rows"};
 
-Result<void> read_number(const Json& body, const char* key, float* out) {
-  DP_TRY(const auto number, get_number(body, key));
+Result<void> read_field(const Json& body, const NumberField& field, SamplingOptions* sampling) {
+  DP_TRY(const auto number, get_number(body, field.name));
   if (!number) return {};
-  *out = static_cast<float>(*number);
-  if (!std::isinf(*out)) return {};
+  float& out = sampling->*field.value;
+  const bool is_none = field.minus_one == MinusOne::kIsZero && *number == -1;
+  out = is_none ? 0 : static_cast<float>(*number);
+  if (!std::isinf(out)) return {};
   return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %g; allowed are numbers from -3.4e38 to 3.4e38.",
-              key, *number);
+              field.name, *number);
 }
 
-Result<void> read_limit(const Json& body, GenerateOptions* options) {
-  uint32_t older = 0, newer = 0;
-  DP_CHECK(read_count(body, "max_tokens", 1, kMostTokens, &older));
-  DP_CHECK(read_count(body, "max_completion_tokens", 1, kMostTokens, &newer));
-  if (older != 0 && newer != 0 && older != newer) {
-    return fail(ErrorKind::kInvalidInput,
-                "Fields \"max_tokens\" (%u) and \"max_completion_tokens\" (%u) mean the same and differ.",
-                older, newer);
+Result<void> read_field(const Json& body, const CountField& field, SamplingOptions* sampling) {
+  DP_TRY(const auto number, get_integer(body, field.name));
+  if (number == -1 && field.minus_one == MinusOne::kIsZero) {
+    sampling->*field.value = 0;
+    return {};
   }
-  if (older != 0 || newer != 0) options->max_tokens = std::max(older, newer);
+  if (number && *number < 0 && field.minus_one == MinusOne::kIsZero) {
+    return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %lld; allowed is 0 to %d, and -1 for off.",
+                field.name, static_cast<long long>(*number), INT32_MAX);
+  }
+  return read_count(body, field.name, 0, INT32_MAX, &(sampling->*field.value));
+}
+
+// The limit in tokens, or 0 for -1, which means no limit. No value: the body has no such field.
+Result<std::optional<uint32_t>> read_limit(const Json& body, const char* key) {
+  DP_TRY(const auto number, get_integer(body, key));
+  if (!number) return std::optional<uint32_t>();
+  if (*number == -1) return std::optional<uint32_t>(0);
+  if (*number < 1 || *number > kMostTokens) {
+    return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %lld; allowed is 1 to %lld, and -1 for no limit.",
+                key, static_cast<long long>(*number), static_cast<long long>(kMostTokens));
+  }
+  return std::optional(static_cast<uint32_t>(*number));
+}
+
+std::string limit_text(uint32_t limit) { return limit == 0 ? "-1" : std::to_string(limit); }
+
+Result<void> read_limit(const Json& body, GenerateOptions* options) {
+  DP_TRY(const auto older, read_limit(body, "max_tokens"));
+  DP_TRY(const auto newer, read_limit(body, "max_completion_tokens"));
+  if (older && newer && *older != *newer) {
+    return fail(ErrorKind::kInvalidInput,
+                "Fields \"max_tokens\" (%s) and \"max_completion_tokens\" (%s) mean the same and differ.",
+                limit_text(*older).c_str(), limit_text(*newer).c_str());
+  }
+  if (older || newer) options->max_tokens = older ? *older : *newer;
+  // If the limit and the least number of tokens exclude each other, the one that the body does not say yields.
+  uint32_t& least = options->sampling.min_tokens;
+  if (options->max_tokens == 0 || least <= options->max_tokens) return {};
+  if (!says(body, "min_tokens")) least = options->max_tokens;
+  if (!older && !newer) options->max_tokens = least;
   return {};
 }
 
@@ -147,18 +186,36 @@ Result<void> read_count(const Json& body, const char* key, int64_t least, int64_
   return {};
 }
 
+bool says(const Json& body, const char* key) {
+  const Json* value = find(body, key);
+  return value && !value->is_null();
+}
+
+Result<void> settle_min_tokens(bool is_own, GenerateOptions* options) {
+  uint32_t& least = options->sampling.min_tokens;
+  if (least == 0 || options->grammar.kind == GrammarKind::kNone) return {};
+  if (is_own) {
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"min_tokens\" is %u beside a grammar, which says itself when an answer may end; "
+                "allowed is 0.",
+                least);
+  }
+  least = 0;
+  return {};
+}
+
 Result<void> read_generate_options(const Json& body, GenerateOptions* options) {
   SamplingOptions& s = options->sampling;
-  for (const NumberField& field : kNumbers) DP_CHECK(read_number(body, field.name, &(s.*field.value)));
-  for (const CountField& field : kCounts)
-    DP_CHECK(read_count(body, field.name, 0, INT32_MAX, &(s.*field.value)));
+  for (const NumberField& field : kNumbers) DP_CHECK(read_field(body, field, &s));
+  for (const CountField& field : kCounts) DP_CHECK(read_field(body, field, &s));
   DP_TRY(const auto seed, get_integer(body, "seed"));
-  if (seed) s.seed = static_cast<uint64_t>(*seed);
+  if (seed && *seed != kRandomSeed) s.seed = static_cast<uint64_t>(*seed);
   DP_TRY(const auto ignore_eos, get_bool(body, "ignore_eos"));
   if (ignore_eos) options->ignore_eos = *ignore_eos;
   DP_CHECK(read_limit(body, options));
   DP_CHECK(read_stop(body, options));
   DP_CHECK(read_breakers(body, &s));
+  DP_CHECK(read_draft(body, options));
   return read_bias(body, &s);
 }
 

@@ -17,9 +17,17 @@ namespace doppler::openai {
 bool is_generate_option(std::string_view name);
 std::vector<std::string> generate_option_names();
 
-// Sets what the body says and leaves the rest. The ranges of temperature and the like are the scheduler's to check.
-// Errors: kInvalidInput, naming the field.
+inline constexpr int64_t kRandomSeed = -1;
+
+// Sets what the body says and leaves the rest. -1 switches off top_k, top_n_sigma and dry_range, means no limit for
+// max_tokens, and a seed of the caller's choice. The scheduler checks the ranges of temperature and the like. Errors:
+// kInvalidInput, naming the field.
 Result<void> read_generate_options(const Json& body, GenerateOptions* options);
+
+// Says whether the body has the field with a value that is not null.
+bool says(const Json& body, const char* key);
+// Settles min_tokens of a request with a grammar: a default yields, and a value of the body (`is_own`) is an error.
+Result<void> settle_min_tokens(bool is_own, GenerateOptions* options);
 
 // A whole number within bounds, if it is there.
 Result<void> read_count(const Json& body, const char* key, int64_t least, int64_t most, uint32_t* out);

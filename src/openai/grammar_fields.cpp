@@ -11,6 +11,8 @@ namespace {
 
 constexpr const char* kAnyObject = R"({"type": "object"})";
 
+constexpr const char* kBlanks = "json_blanks";  // only this server has it
+
 enum class Shape : uint8_t { kSchema, kRegex, kGrammar, kChoice, kFormat, kStructured };
 struct Field {
   const char* name;
@@ -90,6 +92,7 @@ Result<Grammar> read_structured(const char* field, const Json& value) {
   if (!value.is_object()) return wrong(field, "an object", value);
   for (const auto& [name, item] : value.items()) {
     if (is_nothing(item) || item == Json(false)) continue;
+    if (name == "disable_any_whitespace") continue;  // already so, unless the request wants blanks
     if (name == "json_object") return Grammar{GrammarKind::kJsonSchema, kAnyObject, {}};
     const auto part = std::ranges::find(kParts, name, &Field::name);
     if (part != std::end(kParts)) return read_field({field, part->shape}, item);
@@ -103,10 +106,12 @@ Result<Grammar> read_structured(const char* field, const Json& value) {
 }  // namespace
 
 bool is_grammar_field(std::string_view name) {
-  return std::ranges::find(kFields, name, &Field::name) != std::end(kFields);
+  return name == kBlanks || std::ranges::find(kFields, name, &Field::name) != std::end(kFields);
 }
 
 Result<void> read_grammar(const Json& body, Grammar* out) {
+  DP_TRY(const auto blanks, get_bool(body, kBlanks));
+  if (blanks) out->json_blanks = *blanks;
   const char* before = nullptr;
   for (const Field& field : kFields) {
     const Json* value = find(body, field.name);
@@ -119,6 +124,7 @@ Result<void> read_grammar(const Json& body, Grammar* out) {
     }
     before = field.name;
     read.source = format_text("Field \"%s\"", field.name);
+    read.json_blanks = out->json_blanks;
     *out = std::move(read);
   }
   return {};

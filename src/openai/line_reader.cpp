@@ -1,7 +1,5 @@
 #include "openai/line_reader.h"
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -13,10 +11,10 @@ constexpr size_t kBufferBytes = 256 << 10;
 }  // namespace
 
 Result<LineReader> LineReader::open(const std::string& path) {
-  std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+  OpenFile file = OpenFile::open(path);
   if (!file) return fail(ErrorKind::kIo, "Cannot open %s: %s.", path.c_str(), std::strerror(errno));
-  struct stat facts{};
-  if (::fstat(::fileno(file.get()), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+  const auto facts = file.facts();
+  if (!facts || facts->kind != FileKind::kRegular) {
     return fail(ErrorKind::kInvalidInput, "%s is no regular file.", path.c_str());
   }
   return LineReader(std::move(file), path);
@@ -25,8 +23,10 @@ Result<LineReader> LineReader::open(const std::string& path) {
 Result<bool> LineReader::fill() {
   buffer_.resize(kBufferBytes);
   at_ = 0;
-  end_ = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
-  if (std::ferror(file_.get()) != 0) return fail(ErrorKind::kIo, "Cannot read %s.", path_.c_str());
+  const auto count = file_.read_at({reinterpret_cast<uint8_t*>(buffer_.data()), buffer_.size()}, read_);
+  end_ = count.value_or(0);
+  if (!count) return fail(ErrorKind::kIo, "Cannot read %s.", path_.c_str());
+  read_ += end_;
   return end_ != 0;
 }
 
@@ -64,10 +64,8 @@ Result<std::optional<LineReader::Line>> LineReader::next() {
 }
 
 Result<void> LineReader::rewind() {
-  if (std::fseek(file_.get(), 0, SEEK_SET) != 0)
-    return fail(ErrorKind::kIo, "Cannot read %s: %s.", path_.c_str(), std::strerror(errno));
   at_ = end_ = 0;
-  number_ = offset_ = 0;
+  number_ = offset_ = read_ = 0;
   return {};
 }
 

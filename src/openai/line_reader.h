@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 
 namespace doppler::openai {
@@ -32,17 +31,14 @@ class LineReader {
   Result<void> rewind();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  LineReader(std::unique_ptr<std::FILE, Close> file, std::string path)
-      : file_(std::move(file)), path_(std::move(path)) {}
+  LineReader(OpenFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
   Result<bool> fill();
 
-  std::unique_ptr<std::FILE, Close> file_;
+  OpenFile file_;
   std::string path_;
   std::vector<char> buffer_;
   size_t at_ = 0, end_ = 0;  // what is left in the buffer
+  uint64_t read_ = 0;        // bytes of the file so far
   uint64_t number_ = 0, offset_ = 0;
 };
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kRead[] = {"model",
                                  "messages",
+                                 "documents",
                                  "prompt",
                                  "max_completion_tokens",
                                  "n",
@@ -20,6 +21,8 @@ constexpr const char* kRead[] = {"model",
                                  "tools",
                                  "tool_choice",
                                  "parallel_tool_calls",
+                                 "continue_final_message",
+                                 "add_generation_prompt",
                                  "cache_prompt",
                                  "timings_per_token",
                                  "return_progress",
@@ -27,12 +30,12 @@ constexpr const char* kRead[] = {"model",
                                  "reasoning_effort",
                                  "service_tier",
                                  "echo",
+                                 "lora",
                                  "user",
                                  "safety_identifier"};
 
 // Fields that OpenAI's clients send and that change nothing here.
-constexpr const char* kHarmless[] = {"metadata", "store", "prompt_cache_key", "prompt_cache_retention",
-                                     "prediction"};
+constexpr const char* kHarmless[] = {"metadata", "store", "prompt_cache_key", "prompt_cache_retention"};
 
 // Fields that are refused unless they ask for nothing.
 struct Refused {
@@ -48,7 +51,6 @@ constexpr Refused kRefused[] = {
     {"modalities", R"(["text"])", "Only text is written here."},
     {"audio", "null", "Only text is written here."},
     {"web_search_options", "null", "Nothing is searched for here."},
-    {"add_generation_prompt", "true", "An answer is always asked for."},
 };
 
 bool is_nothing(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
@@ -149,12 +151,17 @@ Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const Gen
   DP_CHECK(read_count(body, "n", 1, kMaxChoices, &out.choices));
   DP_TRY(const auto model, get_string(body, "model"));
   out.model = model.value_or("");
+  if (const Json* lora = find(body, "lora"); lora && !lora->is_null()) {
+    DP_TRY(out.lora, read_lora(*lora));
+  }
   DP_TRY(const auto seed, get_integer(body, "seed"));
-  out.has_seed = seed.has_value();
+  if (seed) out.seed = *seed == kRandomSeed ? ServedRequest::Seed::kRandom : ServedRequest::Seed::kGiven;
+  out.says_min_tokens = says(body, "min_tokens");
   DP_CHECK(read_flag(body, "stream", &out.is_streamed));
   if (const Json* options = find(body, "stream_options"); options && !options->is_null()) {
     if (!options->is_object()) return wrong("stream_options", "an object", *options);
     DP_CHECK(read_flag(*options, "include_usage", &out.told.usage));
+    DP_CHECK(read_count(*options, "chunk_tokens", 0, kMostChunkTokens, &out.options.batch));
   }
   DP_CHECK(read_flag(body, "timings_per_token", &out.told.timings));
   DP_CHECK(read_flag(body, "return_progress", &out.told.progress));

@@ -1,10 +1,11 @@
-// The wishes of a request to the server, whichever API it came by: the others' bodies are made OpenAI bodies first
-// (src/server/apis). Unlike a batch (completion_request.h) a server ignores fields that it does not know, and names
-// them. Fields that ask for features that are not here are refused by name: an answer that quietly lacks them would be
-// worse. Read next: answer_writer.h, the way back.
+// Reads a request to the server, from any API: bodies of other APIs are made OpenAI bodies first (src/server/apis).
+// Unlike a batch (completion_request.h), a server ignores fields that it does not know, and names them. It refuses
+// fields that ask for a missing feature, since an answer that quietly lacks the feature would be worse. Read next:
+// answer_writer.h, the way back.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,10 +14,12 @@
 #include "base/json.h"
 #include "openai/chat_fields.h"
 #include "openai/completion_request.h"
+#include "openai/lora_fields.h"
 
 namespace doppler::openai {
 
 inline constexpr uint32_t kMaxPrompts = 64;
+inline constexpr uint32_t kMostChunkTokens = 256;  // GenerateOptions::batch
 
 // The facts that are told beside the answer.
 struct Told {
@@ -36,13 +39,19 @@ struct ServedRequest {
   ChatFields chat;
   std::vector<Prompt> prompts;  // of a completion
   GenerateOptions options;
-  bool has_seed = false;
-  uint32_t choices = 1;  // of each prompt
+  enum class Seed : uint8_t { kUnsaid, kRandom, kGiven } seed = Seed::kUnsaid;
+  bool says_min_tokens = false;  // false: options has a default
+  uint32_t choices = 1;          // of each prompt
   bool is_streamed = false, echoes = false;
   bool caches_prompt = true;  // Request::cache_prompt
   int32_t priority = kDefaultTier;
   Told told;
-  std::string client;                // who asks, as the client says ("user")
+  std::string client;                          // who asks, as the client says ("user")
+  std::optional<std::vector<LoraScale>> lora;  // adapters by number; no value: not in the body
+  // The server sets these from `lora`, or from the name in `model` if an adapter has it: that name, and the files of
+  // the adapters in options.adapters.
+  std::string adapter;
+  std::vector<AdapterFile> adapter_files;
   std::vector<std::string> ignored;  // fields that are not known
 };
 

@@ -40,6 +40,11 @@ TEST(ServedRequest, WhatIsToldBesideTheAnswerIsAskedFor) {
   EXPECT_TRUE(all->ignored.empty());
 }
 
+TEST(ServedRequest, ChunksMayHaveOneToken) {
+  EXPECT_EQ(chat(R"("stream_options": {"chunk_tokens": 1})")->options.batch, 1u);
+  EXPECT_EQ(field_of(chat(R"("stream_options": {"chunk_tokens": 257})").error().sentence()), "chunk_tokens");
+}
+
 TEST(ServedRequest, TiersArePriorities) {
   EXPECT_EQ(chat("")->priority, kDefaultTier);
   EXPECT_EQ(chat(R"("service_tier": "auto")")->priority, kDefaultTier);
@@ -67,6 +72,46 @@ TEST(Usage, RatesAreOfTheTimesTheyStandBeside) {
   EXPECT_EQ(nothing["predicted_per_second"], 0.0);
 }
 
+// Tokens that came together with the first have no time of their own.
+TEST(Usage, TokensThatCameTogetherMakeNoSpeed) {
+  const Timings later{.generated_tokens = 20, .ttft_seconds = 1, .first_tokens = 16, .decode_seconds = 0.5};
+  EXPECT_DOUBLE_EQ(later.decode_rate(), 8);
+  EXPECT_DOUBLE_EQ(timings_json(usage_of(later))["predicted_per_second"].get<double>(), 8);
+  EXPECT_DOUBLE_EQ(usage_of(later).total_seconds, 1.5);
+  const Timings together{.generated_tokens = 4, .queued_seconds = 1, .ttft_seconds = 3, .first_tokens = 4};
+  EXPECT_DOUBLE_EQ(together.decode_rate(), 2);
+  EXPECT_DOUBLE_EQ(usage_of(together).decode_seconds, 1.5);
+  EXPECT_EQ((Timings{.generated_tokens = 1, .ttft_seconds = 1, .first_tokens = 1}.decode_rate()), 0);
+}
+
+TEST(ServedRequest, PredictionsAreTextsOrLists) {
+  const auto text =
+      chat(R"("prediction": {"type": "content", "content": "one two"}, "draft": "lookup", "draft_rows": 4)");
+  ASSERT_TRUE(text) << text.error().message();
+  EXPECT_EQ(text->options.prediction, "one two");
+  EXPECT_EQ(text->options.draft, "lookup");
+  EXPECT_EQ(text->options.draft_rows, 4u);
+  EXPECT_TRUE(text->ignored.empty());
+  const auto list = chat(
+      R"("prediction": {"type": "content", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})");
+  ASSERT_TRUE(list) << list.error().message();
+  EXPECT_EQ(list->options.prediction, "ab");
+  EXPECT_TRUE(chat(R"("prediction": null)"));
+}
+
+TEST(Usage, TellsDraftsWhereThereWereAny) {
+  Usage usage{.prompt_tokens = 3, .generated_tokens = 9};
+  EXPECT_FALSE(find(usage_json(usage), "completion_tokens_details"));
+  EXPECT_FALSE(find(timings_json(usage), "draft_n"));
+  usage.drafted_tokens = 8;
+  usage.accepted_tokens = 5;
+  const Json told = usage_json(usage), timings = timings_json(usage);
+  EXPECT_EQ(told["completion_tokens_details"]["accepted_prediction_tokens"], 5);
+  EXPECT_EQ(told["completion_tokens_details"]["rejected_prediction_tokens"], 3);
+  EXPECT_EQ(timings["draft_n"], 8);
+  EXPECT_EQ(timings["draft_n_accepted"], 5);
+}
+
 TEST(ServedRequest, ErrorsNameTheField) {
   const char* const cases[][2] = {
       {R"("temperature": "hot")", "temperature"},
@@ -74,7 +119,15 @@ TEST(ServedRequest, ErrorsNameTheField) {
       {R"("timings_per_token": "yes")", "timings_per_token"},
       {R"("return_progress": [1])", "return_progress"},
       {R"("parallel_tool_calls": 0)", "parallel_tool_calls"},
-      {R"("add_generation_prompt": false)", "add_generation_prompt"},
+      {R"("add_generation_prompt": 1)", "add_generation_prompt"},
+      {R"("continue_final_message": true)", "continue_final_message"},
+      {R"("continue_final_message": true, "add_generation_prompt": true, "messages": [{"role": "assistant", "content": "x"}])",
+       "continue_final_message"},
+      {R"("continue_final_message": true, "messages": [{"role": "assistant", "content": "x", "tool_calls": [{"function": {"name": "f"}}]}])",
+       "continue_final_message"},
+      {R"("continue_final_message": true, "messages": [{"role": "assistant", "content": "x"}], "tool_choice": "required")",
+       "continue_final_message"},
+      {R"("chat_template_kwargs": {"add_generation_prompt": false})", "chat_template_kwargs"},
       {R"("stream": 1)", "stream"},
       {R"("n": 0)", "n"},
       {R"("stop": [""])", "stop"},
@@ -93,6 +146,10 @@ TEST(ServedRequest, ErrorsNameTheField) {
       {R"("tool_choice": {"type": "function", "function": {"name": "g"}}, "tools": [{"type": "function", "function": {"name": "f"}}])",
        "tool_choice"},
       {R"("chat_template_kwargs": {"messages": []})", "chat_template_kwargs"},
+      {R"("draft": 1)", "draft"},
+      {R"("draft_rows": 9)", "draft_rows"},
+      {R"("prediction": "text")", "prediction"},
+      {R"("prediction": {"type": "content", "content": [{"type": "text"}]})", "prediction"},
       {R"("messages": [])", "messages"},
       {R"("messages": [{"role": "robot", "content": ""}])", "messages.role"},
       {R"("messages": [{"role": "user"}])", "messages.content"},
@@ -120,6 +177,70 @@ TEST(ServedRequest, AConversationWithToolsIsAsTemplatesReadIt) {
   EXPECT_EQ(request->chat.tools.size(), 1u);
 }
 
+TEST(ServedRequest, AnAnswerMayGoOnFromTheLastMessage) {
+  const auto plain = chat(R"("messages": [{"role": "assistant", "content": "x"}])");
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->chat.opens_answer && !plain->chat.continues);
+  const auto goes_on =
+      chat(R"("continue_final_message": true, "messages": [{"role": "assistant", "content": "x"}])");
+  ASSERT_TRUE(goes_on) << goes_on.error().sentence();
+  EXPECT_TRUE(!goes_on->chat.opens_answer && goes_on->chat.continues);
+  const auto bare = chat(R"("add_generation_prompt": false)");
+  ASSERT_TRUE(bare) << bare.error().sentence();
+  EXPECT_TRUE(!bare->chat.opens_answer && !bare->chat.continues && bare->ignored.empty());
+}
+
+// The conversation goes on whatever a model wrote as arguments, and templates get an object.
+TEST(ServedRequest, ArgumentsOfEarlierCallsAreObjects) {
+  const char* const cases[][2] = {
+      {R"("")", "{}"},
+      {R"("  ")", "{}"},
+      {"null", "{}"},
+      {R"("null")", "{}"},
+      {R"({"x": 1})", R"({"x":1})"},
+      {R"("{\"x\": 1}")", R"({"x":1})"},
+      {R"("\"{\\\"x\\\": 1}\"")", R"({"x":1})"},
+      {R"("[1, 2]")", R"({"arguments":[1,2]})"},
+      {"[1]", R"({"arguments":[1]})"},
+      {R"("5")", R"({"arguments":5})"},
+      {R"("{\"x\": ")", R"({"arguments":"{\"x\": "})"},
+  };
+  for (const auto& [given, read] : cases) {
+    const auto request =
+        chat(R"("messages": [{"role": "assistant", "content": null, "tool_calls": [{"function": {
+        "name": "f", "arguments": )" +
+             std::string(given) + "}}]}]");
+    ASSERT_TRUE(request) << given << request.error().sentence();
+    EXPECT_EQ(to_text(request->chat.messages[0]["tool_calls"][0]["function"]["arguments"]), read) << given;
+  }
+}
+
+TEST(ServedRequest, EarlierReasoningHasTwoNames) {
+  const auto request = chat(R"("messages": [{"role": "assistant", "content": "a", "reasoning": "R"},
+      {"role": "assistant", "content": "b", "reasoning": "no", "reasoning_content": "S"}])");
+  ASSERT_TRUE(request) << request.error().sentence();
+  EXPECT_EQ(request->chat.messages[0]["reasoning_content"], "R");
+  EXPECT_EQ(request->chat.messages[1]["reasoning_content"], "S");
+}
+
+TEST(ServedRequest, AToolWithoutParametersHasNone) {
+  for (const char* parameters : {"", R"(, "parameters": {})", R"(, "parameters": null)"}) {
+    const auto request =
+        chat(R"("tools": [{"type": "function", "function": {"name": "f")" + std::string(parameters) + "}}]");
+    ASSERT_TRUE(request);
+    EXPECT_EQ(to_text(request->chat.tools[0]["function"]["parameters"]),
+              R"({"type":"object","properties":{}})")
+        << parameters;
+  }
+}
+
+TEST(ServedRequest, ASeedMayBeRandom) {
+  EXPECT_EQ(chat("")->seed, ServedRequest::Seed::kUnsaid);
+  EXPECT_EQ(chat(R"("seed": null)")->seed, ServedRequest::Seed::kUnsaid);
+  EXPECT_EQ(chat(R"("seed": -1)")->seed, ServedRequest::Seed::kRandom);
+  EXPECT_EQ(chat(R"("seed": 7)")->seed, ServedRequest::Seed::kGiven);
+}
+
 TEST(ServedRequest, GrammarsHaveManyNames) {
   const struct {
     const char* fields;
@@ -142,6 +263,40 @@ TEST(ServedRequest, GrammarsHaveManyNames) {
     EXPECT_EQ(request->options.grammar.kind, kind) << fields;
     EXPECT_EQ(request->options.grammar.text, text);
   }
+}
+
+TEST(ServedRequest, BlanksOfJsonAreAskedFor) {
+  EXPECT_FALSE(chat(R"("response_format": {"type": "json_object"})")->options.grammar.json_blanks);
+  const auto asked = chat(R"("json_blanks": true, "response_format": {"type": "json_object"})");
+  ASSERT_TRUE(asked) << asked.error().sentence();
+  EXPECT_TRUE(asked->options.grammar.json_blanks && asked->ignored.empty());
+  const auto vllm =
+      chat(R"("structured_outputs": {"disable_any_whitespace": true, "json": {"type": "array"}})");
+  ASSERT_TRUE(vllm) << vllm.error().sentence();
+  EXPECT_EQ(vllm->options.grammar.text, R"({"type":"array"})");
+}
+
+TEST(ServedRequest, ToolsMayBeAllowedByName) {
+  const std::string tools =
+      R"("tools": [{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "g"}}], )";
+  const auto names = [&](const std::string& choice) {
+    const auto request = chat(tools + R"("tool_choice": )" + choice);
+    if (!request) return request.error().sentence();
+    std::string out = request->chat.tool_choice == ToolChoice::kRequired ? "required:" : "auto:";
+    for (const Json& tool : request->chat.tools) out += tool["function"]["name"].get<std::string>();
+    return out;
+  };
+  EXPECT_EQ(
+      names(
+          R"({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "g"}}]}})"),
+      "required:g");
+  EXPECT_EQ(
+      names(R"({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]})"),
+      "auto:f");
+  for (const char* choice : {R"({"type": "allowed_tools", "mode": "auto", "tools": [{"name": "h"}]})",
+                             R"({"type": "allowed_tools", "mode": "all", "tools": [{"name": "f"}]})",
+                             R"({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}})"})
+    EXPECT_EQ(field_of(names(choice)), "tool_choice") << choice;
 }
 
 TEST(ServedRequest, PromptsMayBeMany) {

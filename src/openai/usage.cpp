@@ -15,16 +15,25 @@ Usage usage_of(const Timings& timings) {
           .generated_tokens = timings.generated_tokens,
           .forced_tokens = timings.forced_tokens,
           .preemptions = timings.preemptions,
+          .drafted_tokens = timings.drafted_tokens,
+          .accepted_tokens = timings.accepted_tokens,
           .queued_seconds = timings.queued_seconds,
           .ttft_seconds = timings.ttft_seconds,
-          .decode_seconds = timings.decode_seconds};
+          .decode_seconds = timings.interval_seconds(),
+          .total_seconds = timings.ttft_seconds + timings.decode_seconds};
 }
 
 Json usage_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.generated_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.generated_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  Json out = {{"prompt_tokens", usage.prompt_tokens},
+              {"completion_tokens", usage.generated_tokens},
+              {"total_tokens", usage.prompt_tokens + usage.generated_tokens},
+              {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  if (usage.drafted_tokens != 0) {
+    out["completion_tokens_details"] = {
+        {"accepted_prediction_tokens", usage.accepted_tokens},
+        {"rejected_prediction_tokens", usage.drafted_tokens - usage.accepted_tokens}};
+  }
+  return out;
 }
 
 Json timings_json(const Usage& usage) {
@@ -33,15 +42,20 @@ Json timings_json(const Usage& usage) {
   // The first token is the prompt's last row's.
   const auto intervals = static_cast<double>(std::max<uint64_t>(usage.generated_tokens, 1) - 1);
   const double predicted_ms = 1e3 * usage.decode_seconds;
-  return {{"cache_n", usage.cached_tokens},
-          {"prompt_n", usage.prompt_tokens - usage.cached_tokens},
-          {"prompt_ms", prompt_ms},
-          {"prompt_per_token_ms", ratio(prompt_ms, evaluated)},
-          {"prompt_per_second", ratio(1e3 * evaluated, prompt_ms)},
-          {"predicted_n", usage.generated_tokens},
-          {"predicted_ms", predicted_ms},
-          {"predicted_per_token_ms", ratio(predicted_ms, intervals)},
-          {"predicted_per_second", ratio(1e3 * intervals, predicted_ms)}};
+  Json out = {{"cache_n", usage.cached_tokens},
+              {"prompt_n", usage.prompt_tokens - usage.cached_tokens},
+              {"prompt_ms", prompt_ms},
+              {"prompt_per_token_ms", ratio(prompt_ms, evaluated)},
+              {"prompt_per_second", ratio(1e3 * evaluated, prompt_ms)},
+              {"predicted_n", usage.generated_tokens},
+              {"predicted_ms", predicted_ms},
+              {"predicted_per_token_ms", ratio(predicted_ms, intervals)},
+              {"predicted_per_second", ratio(1e3 * intervals, predicted_ms)}};
+  if (usage.drafted_tokens != 0) {
+    out["draft_n"] = usage.drafted_tokens;
+    out["draft_n_accepted"] = usage.accepted_tokens;
+  }
+  return out;
 }
 
 Json progress_json(const Usage& usage, uint64_t evaluated, double seconds) {

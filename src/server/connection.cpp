@@ -3,11 +3,11 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include <atomic>
 #include <random>
 
+#include "base/sockets.h"
 #include "base/text.h"
 
 namespace doppler::server {
@@ -21,6 +21,10 @@ std::string new_request_id() {
   static const uint32_t run = std::random_device()();
   static std::atomic<uint64_t> number = 0;
   return format_text("req_%08x%08llx", run, static_cast<unsigned long long>(++number));
+}
+
+timeval seconds_of(uint32_t seconds) {
+  return {.tv_sec = static_cast<decltype(timeval::tv_sec)>(seconds), .tv_usec = 0};
 }
 
 const char* reason(int status) {
@@ -49,17 +53,23 @@ const char* reason(int status) {
       return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
     case 503:
       return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
     default:
-      return status < 500 ? "Error" : "Internal Server Error";
+      return "";  // as the standard allows; nothing here has another status
   }
 }
 
 }  // namespace
 
-Connection::Connection(ConnectionOwner& owner, event_base* base, std::shared_ptr<Mailbox> mailbox, int socket,
-                       std::string peer, HttpLimits limits, HttpTimeouts timeouts)
+Connection::Connection(ConnectionOwner& owner, event_base* base, std::shared_ptr<Mailbox> mailbox,
+                       SocketNumber socket, std::string peer, HttpLimits limits, HttpTimeouts timeouts)
     : owner_(owner),
       mailbox_(std::move(mailbox)),
       peer_(std::move(peer)),
@@ -78,7 +88,7 @@ Connection::Connection(ConnectionOwner& owner, event_base* base, std::shared_ptr
       [](bufferevent*, void* self) { static_cast<Connection*>(self)->on_written(); },
       [](bufferevent*, short what, void* self) { static_cast<Connection*>(self)->on_event(what); }, this);
   bufferevent_setwatermark(buffer_, EV_READ, 0, kReadAheadBytes);
-  const timeval write{.tv_sec = timeouts_.write_seconds, .tv_usec = 0};
+  const timeval write = seconds_of(timeouts_.write_seconds);
   bufferevent_set_timeouts(buffer_, nullptr, &write);
   // Reading is on while a request is answered too: so the end of the connection is noticed at once.
   bufferevent_enable(buffer_, EV_READ | EV_WRITE);
@@ -102,7 +112,7 @@ void Connection::finish_exchange() {
 
 void Connection::set_deadline(uint32_t seconds) {
   if (!deadline_) return;
-  const timeval time{.tv_sec = seconds, .tv_usec = 0};
+  const timeval time = seconds_of(seconds);
   seconds == 0 ? event_del(deadline_) : event_add(deadline_, &time);
 }
 
@@ -226,7 +236,7 @@ void Connection::on_written() {
   if (!is_closing_ || exchange_ || is_lingering_) return;
   // Closing at once while bytes of the client are on their way would cost it the answer.
   is_lingering_ = true;
-  ::shutdown(bufferevent_getfd(buffer_), SHUT_WR);
+  end_sending(bufferevent_getfd(buffer_));
   evbuffer* input = bufferevent_get_input(buffer_);
   evbuffer_drain(input, evbuffer_get_length(input));
   set_deadline(kLingerSeconds);

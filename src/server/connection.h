@@ -41,7 +41,7 @@ class ConnectionOwner {
 class Connection {
  public:
   // Takes the socket. `peer`: the client's address.
-  Connection(ConnectionOwner& owner, event_base* base, std::shared_ptr<Mailbox> mailbox, int socket,
+  Connection(ConnectionOwner& owner, event_base* base, std::shared_ptr<Mailbox> mailbox, SocketNumber socket,
              std::string peer, HttpLimits limits, HttpTimeouts timeouts);
   ~Connection();
   Connection(const Connection&) = delete;

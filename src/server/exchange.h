@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "server/http_parser.h"
 #include "server/mailbox.h"
@@ -24,6 +25,8 @@ struct GenerationFacts {
   std::string model;
   std::string finish;  // "stop", "length", "abort", "error"
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0, preemptions = 0;
+  uint32_t drafted_tokens = 0, accepted_tokens = 0;
+  std::string_view drafter;  // who drafted them
   double queued_seconds = 0, ttft_seconds = 0, decode_seconds = 0;
 };
 

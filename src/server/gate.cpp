@@ -8,6 +8,8 @@
 namespace doppler::server {
 namespace {
 
+char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
 // In a time that says nothing of where they differ: digests of equal length are compared to their ends.
 bool equal_keys(const std::string& a, std::string_view b) {
   const Sha256 x = sha256(text_bytes(a)), y = sha256(text_bytes(b));
@@ -23,14 +25,18 @@ bool has_key(const std::vector<std::string>& keys, const HttpRequest& request) {
   const std::string_view authorization = request.field("authorization");
   const bool is_bearer = authorization.size() > kBearer.size() &&
                          std::ranges::equal(authorization.substr(0, kBearer.size()), kBearer,
-                                            [](char a, char b) { return a == b || a + ('a' - 'A') == b; });
+                                            [](char a, char b) { return ascii_lower(a) == b; });
   if (is_bearer) given = trim(authorization.substr(kBearer.size()));
   bool found = false;
   for (const std::string& key : keys) found |= equal_keys(key, given);
   return found;
 }
 
-// The host without its port.
+bool equal_names(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
+}
+
+// The host of a Host field, without its port.
 std::string_view host_name(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
   return host.substr(0, host.find(':'));
@@ -38,16 +44,16 @@ std::string_view host_name(std::string_view host) {
 
 bool is_allowed_origin(const GateOptions& options, const HttpRequest& request) {
   const std::string_view origin = request.field("origin");
-  if (origin.empty() || options.origin == "*" || origin == options.origin) return true;
+  if (origin.empty() || options.origin == "*" || equal_names(origin, options.origin)) return true;
   const size_t scheme = origin.find("://");
   return scheme != std::string_view::npos &&
-         origin.substr(scheme + 3) == request.field("host");  // a page of ours
+         equal_names(origin.substr(scheme + 3), request.field("host"));  // a page of ours
 }
 
 }  // namespace
 
 bool is_loopback_host(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+  return equal_names(host, "localhost") || host == "::1" || host == "[::1]" || host.starts_with("127.");
 }
 
 Result<void> check_gate(const GateOptions& options, const std::string& host) {

@@ -6,7 +6,8 @@
 
 #include "engine/api_impl.h"
 #include "openai/completion_body.h"
-#include "server/start_chat.h"
+#include "openai/generate_fields.h"
+#include "server/service.h"
 
 namespace doppler::server {
 
@@ -22,15 +23,14 @@ uint64_t random_seed() {
 }  // namespace
 
 Generation::Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest request,
-                       std::unique_ptr<openai::AnswerWriter> writer, ModelHost& host,
-                       std::function<std::string(const Error&)> error_body)
+                       std::unique_ptr<openai::AnswerWriter> writer, ModelHost& host, ErrorBody error_body)
     : exchange_(std::move(exchange)),
       request_(std::move(request)),
       writer_(std::move(writer)),
       use_(std::make_unique<ModelHost::Use>(host)),
       error_body_(std::move(error_body)) {}
 
-// The call that makes the model's thread look for news. It may come when this generation no longer exists.
+// Returns a call that makes the model's thread look for news. It may be called after this generation has gone.
 std::function<void()> Generation::news() {
   return [weak = weak_from_this(), worker = use_->host().worker(),
           is_posted = std::make_shared<std::atomic<bool>>()] {
@@ -47,7 +47,7 @@ void Generation::begin(ReadyModel* model, const Error* error) {
   use_->host().keep(shared_from_this());
   if (error) return fail_with(*error);
   head_ = {.id = exchange_->id().substr(exchange_->id().find('_') + 1),
-           .model = use_->host().source().name,
+           .model = request_.adapter.empty() ? use_->host().source().name : request_.adapter,
            .created = std::time(nullptr)};
   token_text_ = [tokenizer = model->model.impl().loaded->text.tokenizer](int32_t id) {
     return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
@@ -63,6 +63,28 @@ void Generation::begin(ReadyModel* model, const Error* error) {
       if (const auto self = weak.lock()) self->abort();
     });
   });
+  pull();
+}
+
+// The scheduler refuses an impossible request before it accepts it. So the refusal can have its own status, since no
+// byte was sent before.
+bool Generation::are_accepted() {
+  for (Choice& choice : choices_) {
+    if (choice.is_accepted) continue;
+    auto piece = choice.stream->try_next();
+    if (!piece) {
+      fail_with(piece.error());
+      return false;
+    }
+    if (!piece->accepted) return false;
+    choice.is_accepted = true;
+    choice.first = std::move(*piece);
+  }
+  return true;
+}
+
+void Generation::begin_answer() {
+  has_begun_ = true;
   if (request_.is_streamed) {
     exchange_->on_drained(news());
     exchange_->begin(200, writer_->content_type(),
@@ -74,25 +96,42 @@ void Generation::begin(ReadyModel* model, const Error* error) {
   }
 }
 
+// A model that was unloaded in between needs its adapters again.
+Result<void> Generation::bring_adapters(ReadyModel& model) {
+  if (request_.adapter_files.empty()) return {};
+  const std::vector<AdapterInfo> known = model.model.adapters();
+  for (const AdapterFile& file : request_.adapter_files) {
+    if (std::ranges::find(known, file.name, &AdapterInfo::name) != known.end()) continue;
+    DP_CHECK(model.model.load_adapter(file.name, file.path));
+  }
+  return {};
+}
+
 Result<void> Generation::submit(ReadyModel& model) {
   if (!model.scheduler) {
     return fail(ErrorKind::kUnsupported, "The model %s gives %s of texts and writes none.",
                 model.name.c_str(), model.model.info().gives_scores ? "scores" : "embeddings");
   }
   begun_at_ = std::chrono::steady_clock::now();
-  if (!request_.has_seed) request_.options.sampling.seed = random_seed();
+  DP_CHECK(bring_adapters(model));
+  if (request_.seed != openai::ServedRequest::Seed::kGiven) request_.options.sampling.seed = random_seed();
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
+  const bool is_chat = request_.endpoint == openai::Endpoint::kChatCompletions;
+  batch::ChatStart chat;
+  if (is_chat) {
+    DP_TRY(chat, model.start(request_.chat, request_.options.grammar));
+    request_.options.grammar = chat.prompt.grammar;
+  }
+  DP_CHECK(openai::settle_min_tokens(request_.says_min_tokens, &request_.options));
   Request request{.options = request_.options,
                   .client = std::hash<std::string>()(client),
                   .priority = request_.priority,
                   .cache_prompt = request_.caches_prompt,
                   .on_news = news()};
-  if (request_.endpoint == openai::Endpoint::kChatCompletions) {
-    DP_TRY(batch::ChatStart chat,
-           start_chat(model.model.impl().loaded->text, request_.chat, request_.options.grammar));
+  if (is_chat) {
     const openai::ChatPrompt& prompt = chat.prompt;
-    request.options.grammar = request_.options.grammar = prompt.grammar;
     request.show_special = prompt.shows_special;
+    request.images = std::move(chat.images);
     DP_CHECK(submit_prompt(model, std::move(chat.tokens), std::move(request)));
     for (Choice& choice : choices_) choice.parser = openai::OutputParser(prompt.parser);
     answers_.resize(choices_.size());
@@ -121,9 +160,14 @@ Result<void> Generation::submit(ReadyModel& model) {
   return {};
 }
 
-// The others fork from the first choice before its first token is read, so that all begin right after the prompt.
+// The other choices fork from the first before its text is read, so that all begin after the prompt.
 Result<void> Generation::submit_prompt(ReadyModel& model, std::vector<int32_t> ids, Request request) {
   head_.prompt_tokens += ids.size();
+  const uint32_t ctx_len = model.model.info().ctx_len;
+  if (ids.size() >= ctx_len && request_.options.when_full == WhenFull::kStop) {
+    error_code_ = kContextLengthExceeded;
+    return forward(overflow_error(*exchange_, {.prompt_tokens = ids.size(), .ctx_len = ctx_len}));
+  }
   const size_t first = choices_.size();
   for (uint32_t i = 0; i < request_.choices; ++i) {
     if (i == 0) {
@@ -141,25 +185,40 @@ Result<void> Generation::submit_prompt(ReadyModel& model, std::vector<int32_t> i
 }
 
 void Generation::pull() {
-  for (uint32_t i = 0; i < choices_.size() && !has_ended_; ++i) {
-    Choice& choice = choices_[i];
-    if (!choice.stream) continue;
-    // The rest waits in the stream until the client took what it has.
-    if (request_.is_streamed && exchange_->is_congested()) return;
-    emit(i, std::exchange(choice.forced, {}));
-    auto piece = choice.stream->try_next();
-    if (!piece) return fail_with(piece.error());
-    const auto& so_far = choice.stream->so_far();
-    const uint32_t evaluated = std::exchange(answers_[i].timings, so_far.timings).evaluated_tokens;
-    if (evaluated != so_far.timings.evaluated_tokens) tell_progress(i);
-    if (request_.options.logprobs) openai::tell_tokens(so_far, token_text_, &answers_[i].tokens);
-    emit(i, choice.parser.push(piece->text));
-    if (!piece->ended && !choice.parser.is_closed()) continue;
-    emit(i, choice.parser.finish());
-    if (piece->ended) answers_[i].stop = so_far.stop;
-    finish_choice(i);
+  if (has_ended_) return;
+  if (!has_begun_) {
+    if (!are_accepted()) return;
+    begin_answer();
+  }
+  for (uint32_t i = 0; i < choices_.size(); ++i) {
+    while (!has_ended_ && choices_[i].stream && pull_choice(i)) {
+    }
   }
   if (live_ == 0 && !has_ended_) finish();
+}
+
+// Returns whether more text is there.
+bool Generation::pull_choice(uint32_t i) {
+  Choice& choice = choices_[i];
+  // The rest waits in the stream until the client has read what it got.
+  if (request_.is_streamed && exchange_->is_congested()) return false;
+  emit(i, std::exchange(choice.forced, {}));
+  auto piece = choice.first ? Result<StreamPiece>(*std::exchange(choice.first, std::nullopt))
+                            : choice.stream->try_next();
+  if (!piece) {
+    fail_with(piece.error());
+    return false;
+  }
+  const auto& so_far = choice.stream->so_far();
+  const uint32_t evaluated = std::exchange(answers_[i].timings, so_far.timings).evaluated_tokens;
+  if (evaluated != so_far.timings.evaluated_tokens) tell_progress(i);
+  if (request_.options.logprobs) openai::tell_tokens(so_far, token_text_, &answers_[i].tokens);
+  emit(i, choice.parser.push(piece->text));
+  if (!piece->ended && !choice.parser.is_closed()) return piece->has_more;
+  emit(i, choice.parser.finish());
+  if (piece->ended) answers_[i].stop = so_far.stop;
+  finish_choice(i);
+  return false;
 }
 
 void Generation::emit(uint32_t choice, std::vector<AnswerEvent> events) {
@@ -190,7 +249,10 @@ void Generation::finish() {
     usage_.generated_tokens += t.generated_tokens;
     usage_.forced_tokens += t.forced_tokens;
     usage_.preemptions += t.preemptions;
-    usage_.decode_seconds = std::max(usage_.decode_seconds, t.decode_seconds);
+    usage_.drafted_tokens += t.drafted_tokens;
+    usage_.accepted_tokens += t.accepted_tokens;
+    usage_.decode_seconds = std::max(usage_.decode_seconds, t.interval_seconds());
+    usage_.total_seconds = std::max(usage_.total_seconds, t.ttft_seconds + t.decode_seconds);
     // The choices of a prompt share its evaluation.
     if (i % request_.choices == 0) usage_.cached_tokens += t.cached_tokens;
   }
@@ -219,7 +281,7 @@ void Generation::fail_with(const Error& error) {
     exchange_->write(writer_->error(error));
     exchange_->end();
   } else {
-    exchange_->reply(openai::error_status(error), error_body_(error));
+    exchange_->reply(openai::error_status(error), error_body_(error, error_code_));
   }
 }
 
@@ -239,6 +301,9 @@ void Generation::end(const char* finish) {
                    .generated_tokens = static_cast<uint32_t>(usage_.generated_tokens),
                    .forced_tokens = static_cast<uint32_t>(usage_.forced_tokens),
                    .preemptions = static_cast<uint32_t>(usage_.preemptions),
+                   .drafted_tokens = static_cast<uint32_t>(usage_.drafted_tokens),
+                   .accepted_tokens = static_cast<uint32_t>(usage_.accepted_tokens),
+                   .drafter = answers_.empty() ? "" : answers_.front().timings.drafter,
                    .queued_seconds = usage_.queued_seconds,
                    .ttft_seconds = usage_.ttft_seconds,
                    .decode_seconds = usage_.decode_seconds});

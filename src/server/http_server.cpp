@@ -1,29 +1,25 @@
 #include "server/http_server.h"
 
-#include <arpa/inet.h>
 #include <event2/event.h>
 #include <event2/listener.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <event2/util.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstring>
+#include <cstring>  // for a macro of libevent
 #include <map>
 
 #include "base/log.h"
+#include "base/process.h"
+#include "base/sockets.h"
 #include "base/text.h"
 
 namespace doppler::server {
 namespace {
 
-constexpr rlim_t kOtherFiles = 64;  // what the process has open besides connections
+constexpr uint64_t kOtherFiles = 64;  // what the process has open besides connections
 constexpr auto kLeastWait = std::chrono::seconds(1);
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
@@ -32,22 +28,11 @@ void log_libevent(int severity, const char* text) {
   log(severity >= EVENT_LOG_WARN ? LogLevel::kWarning : LogLevel::kDebug, "libevent: %s", text);
 }
 
-std::string address_text(const sockaddr* address, int length) {
-  char host[NI_MAXHOST];
-  return ::getnameinfo(address, static_cast<socklen_t>(length), host, sizeof host, nullptr, 0,
-                       NI_NUMERICHOST) == 0
-             ? host
-             : "unknown";
-}
-
 // As many connections as files may be open.
 uint32_t connections_allowed(uint32_t wanted) {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
-  files.rlim_cur = std::min<rlim_t>(files.rlim_max, std::max<rlim_t>(files.rlim_cur, wanted + kOtherFiles));
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  return static_cast<uint32_t>(std::min<rlim_t>(
-      wanted, files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : kOtherFiles));
+  const uint64_t files = raise_open_files(wanted + kOtherFiles);
+  return static_cast<uint32_t>(
+      std::min<uint64_t>(wanted, files > 2 * kOtherFiles ? files - kOtherFiles : kOtherFiles));
 }
 
 }  // namespace
@@ -91,14 +76,13 @@ struct HttpServer::State : ConnectionOwner {
     return true;
   }
 
-  void accept(int socket, const sockaddr* address, int length) {
+  void accept(SocketNumber socket, const sockaddr* address, int length) {
     if (connections.size() >= options.most_connections && !make_room()) {
-      [[maybe_unused]] const ssize_t sent = ::send(socket, kTooMany.data(), kTooMany.size(), MSG_NOSIGNAL);
+      send_now(socket, kTooMany);
       evutil_closesocket(socket);
       return;
     }
-    const int on = 1;
-    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    send_without_delay(socket);
     auto made = std::make_unique<Connection>(*this, base, mailbox, socket, address_text(address, length),
                                              options.limits, options.timeouts);
     if (!made->is_open()) return;
@@ -134,18 +118,22 @@ struct HttpServer::State : ConnectionOwner {
       return;
     }
     evconnlistener_free(std::exchange(listener, nullptr));
-    const timeval grace{.tv_sec = options.drain_seconds, .tv_usec = 0};
+    const timeval grace{.tv_sec = static_cast<decltype(timeval::tv_sec)>(options.drain_seconds),
+                        .tv_usec = 0};
     event_base_loopexit(base, &grace);
     end_if_idle();
   }
 
   Result<void> listen() {
-    const addrinfo hints{.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    addrinfo* found = nullptr;
+    evutil_addrinfo hints{};
+    hints.ai_flags = EVUTIL_AI_PASSIVE | EVUTIL_AI_NUMERICSERV;
+    hints.ai_socktype = SOCK_STREAM;
+    evutil_addrinfo* found = nullptr;
     const std::string service = std::to_string(options.port);
-    if (const int error = ::getaddrinfo(options.host.c_str(), service.c_str(), &hints, &found); error != 0) {
+    if (const int error = evutil_getaddrinfo(options.host.c_str(), service.c_str(), &hints, &found);
+        error != 0) {
       return fail(ErrorKind::kInvalidInput, "Address \"%s\" cannot be listened at: %s.",
-                  printable(options.host).c_str(), ::gai_strerror(error));
+                  printable(options.host).c_str(), evutil_gai_strerror(error));
     }
     listener = evconnlistener_new_bind(
         base,
@@ -154,19 +142,14 @@ struct HttpServer::State : ConnectionOwner {
         },
         this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE, SOMAXCONN, found->ai_addr,
         static_cast<int>(found->ai_addrlen));
-    const int error = errno;
-    ::freeaddrinfo(found);
+    const int error = EVUTIL_SOCKET_ERROR();
+    evutil_freeaddrinfo(found);
     if (!listener) {
       return fail(ErrorKind::kIo, "Cannot listen at %s port %u: %s.", options.host.c_str(), options.port,
-                  std::strerror(error));
+                  evutil_socket_error_to_string(error));
     }
-    sockaddr_storage address{};
-    socklen_t length = sizeof(address);
-    if (::getsockname(evconnlistener_get_fd(listener), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-      return fail(ErrorKind::kIo, "The port of %s is not known.", options.host.c_str());
-    }
-    port = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                                               : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+    port = port_of(evconnlistener_get_fd(listener));
+    if (port == 0) return fail(ErrorKind::kIo, "The port of %s is not known.", options.host.c_str());
     return {};
   }
 };
@@ -180,7 +163,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpOptions options, HttpHa
   state->options.most_connections = connections_allowed(state->options.most_connections);
   state->handlers = std::move(handlers);
   event_set_log_callback(log_libevent);
-  std::signal(SIGPIPE, SIG_IGN);  // a client that goes away is no reason to end
+  ignore_closed_pipes();  // a client that goes away is no reason to end
+  if (!start_sockets()) return fail(ErrorKind::kIo, "This system has no sockets.");
   state->base = event_base_new();
   if (state->base) state->mailbox = Mailbox::open(state->base);
   if (!state->mailbox) return fail(ErrorKind::kInternal, "libevent could not be started.");

@@ -1,19 +1,18 @@
 #include "server/mailbox.h"
 
 #include <event2/event.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cstdint>
+#include <event2/util.h>
 
 namespace doppler::server {
 
 std::shared_ptr<Mailbox> Mailbox::open(event_base* base) {
   std::shared_ptr<Mailbox> made(new Mailbox);
-  made->wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (made->wake_ < 0) return nullptr;
+  if (evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, made->wake_) != 0) return nullptr;
+  for (const evutil_socket_t end : made->wake_) {
+    if (evutil_make_socket_nonblocking(end) != 0 || evutil_make_socket_closeonexec(end) != 0) return nullptr;
+  }
   made->event_ = event_new(
-      base, made->wake_, EV_READ | EV_PERSIST,
+      base, made->wake_[0], EV_READ | EV_PERSIST,
       [](evutil_socket_t, short, void* self) { static_cast<Mailbox*>(self)->deliver(); }, made.get());
   if (!made->event_ || event_add(made->event_, nullptr) != 0) return nullptr;
   return made;
@@ -21,7 +20,9 @@ std::shared_ptr<Mailbox> Mailbox::open(event_base* base) {
 
 Mailbox::~Mailbox() {
   close();
-  if (wake_ >= 0) ::close(wake_);
+  for (const evutil_socket_t end : wake_) {
+    if (end != -1) evutil_closesocket(end);
+  }
 }
 
 void Mailbox::post(std::function<void()> letter) {
@@ -29,8 +30,7 @@ void Mailbox::post(std::function<void()> letter) {
   if (closed_) return;
   letters_.push_back(std::move(letter));
   if (letters_.size() > 1) return;  // woken already
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
+  send_now(wake_[1], "!");
 }
 
 void Mailbox::close() {
@@ -45,8 +45,7 @@ void Mailbox::close() {
 }
 
 void Mailbox::deliver() {
-  uint64_t count = 0;
-  [[maybe_unused]] const ssize_t read = ::read(wake_, &count, sizeof count);
+  drain(wake_[0]);
   std::vector<std::function<void()>> letters;
   {
     const std::lock_guard lock(mutex_);

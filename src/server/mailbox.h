@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/sockets.h"
+
 struct event;
 struct event_base;
 
@@ -13,7 +15,7 @@ namespace doppler::server {
 
 class Mailbox {
  public:
-  // Null: there is no file descriptor left for it.
+  // Null: there are no sockets left for it.
   static std::shared_ptr<Mailbox> open(event_base* base);
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
@@ -31,7 +33,7 @@ class Mailbox {
   std::mutex mutex_;
   std::vector<std::function<void()>> letters_;
   bool closed_ = false;
-  int wake_ = -1;
+  SocketNumber wake_[2] = {-1, -1};  // a byte sent on the second wakes the loop at the first
   event* event_ = nullptr;
 };
 

@@ -32,6 +32,8 @@ std::string label(const std::string& value) {
   return out;
 }
 
+double used_part(uint32_t free, uint32_t all) { return all == 0 ? 0 : 1 - static_cast<double>(free) / all; }
+
 class Page {
  public:
   void head(const char* name, const char* type, const char* help) {
@@ -70,6 +72,10 @@ void Metrics::count(const Exchange& exchange) {
   of.forced_tokens += facts.forced_tokens;
   of.preemptions += facts.preemptions;
   ++of.finished[facts.finish];
+  if (facts.drafted_tokens != 0) {
+    of.drafted[std::string(facts.drafter)] += facts.drafted_tokens;
+    of.accepted[std::string(facts.drafter)] += facts.accepted_tokens;
+  }
   if (facts.generated_tokens == 0) return;
   of.ttft.add(kTtft, facts.ttft_seconds);
   of.queued.add(kWhole, facts.queued_seconds);
@@ -78,7 +84,7 @@ void Metrics::count(const Exchange& exchange) {
     of.between_tokens.add(kBetween, facts.decode_seconds / (facts.generated_tokens - 1));
 }
 
-std::string Metrics::text(const Models& models, size_t connections) const {
+std::string Metrics::text(const Models& models, size_t connections, std::span<const Counter> others) const {
   Page page;
   const auto of_hosts = [&](const char* name, const char* help, auto value) {
     page.head(name, "gauge", help);
@@ -92,17 +98,46 @@ std::string Metrics::text(const Models& models, size_t connections) const {
            [&](const ModelHost& host) { return static_cast<double>(loads[&host].running); });
   of_hosts("vllm:num_requests_waiting", "Sequences that wait for a place.",
            [&](const ModelHost& host) { return static_cast<double>(loads[&host].waiting); });
-  of_hosts("vllm:kv_cache_usage_perc", "Part of the cache's blocks in use, 0 to 1.",
-           [&](const ModelHost& host) {
-             const SchedulerLoad& load = loads[&host];
-             return load.blocks == 0 ? 0 : 1 - static_cast<double>(load.free_blocks) / load.blocks;
-           });
+  // The second name is what releases of vLLM before 2025 called it; routers still read it.
+  for (const char* name : {"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"}) {
+    of_hosts(name, "Part of the cache's blocks in use, 0 to 1.",
+             [&](const ModelHost& host) { return used_part(loads[&host].free_blocks, loads[&host].blocks); });
+  }
+  page.head("vllm:cache_config_info", "gauge",
+            "Tokens of a block of the cache, and how many blocks there are.");
+  for (const auto& host : models.all()) {
+    const SchedulerLoad& load = loads[host.get()];
+    page.value("model_name=\"" + label(host->source().name) +
+                   format_text("\",block_size=\"%u\",num_gpu_blocks=\"%u\"", load.block_len, load.blocks),
+               1);
+  }
+  const auto of_devices = [&](const char* name, const char* help, auto value) {
+    page.head(name, "gauge", help);
+    for (const auto& host : models.all()) {
+      const std::vector<DeviceLoad>& devices = loads[host.get()].devices;
+      for (size_t i = 0; i < devices.size(); ++i) {
+        page.value("model_name=\"" + label(host->source().name) +
+                       format_text("\",device=\"%zu\",adapter=\"", i) + label(devices[i].name) + "\"",
+                   value(devices[i]));
+      }
+    }
+  };
+  of_devices("doppler:device_requests_running", "Sequences that a device evaluates.",
+             [](const DeviceLoad& device) { return static_cast<double>(device.running); });
+  of_devices("doppler:device_cache_usage_perc", "Part of a device's cache in use, 0 to 1.",
+             [](const DeviceLoad& device) { return used_part(device.free_blocks, device.blocks); });
+  of_devices("doppler:device_lost", "1: the device failed, and the others answer its requests.",
+             [](const DeviceLoad& device) { return device.is_lost ? 1.0 : 0.0; });
   of_hosts("doppler:model_ready", "1: the model is loaded.",
            [](const ModelHost& host) { return host.state() == ModelState::kReady ? 1.0 : 0.0; });
   of_hosts("doppler:gpu_objects_created", "Objects of the GPU made since the model was loaded: stays 0.",
            [&](const ModelHost& host) { return static_cast<double>(loads[&host].objects_created); });
   page.head("doppler:connections", "gauge", "Connections that are open.");
   page.value("", static_cast<double>(connections));
+  for (const Counter& other : others) {
+    page.head(other.name, "counter", other.help);
+    page.value("", static_cast<double>(other.value()));
+  }
 
   const std::lock_guard lock(mutex_);
   page.head("doppler:http_requests_total", "counter", "Requests answered, by status; 0: the client left.");
@@ -125,6 +160,19 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.",
            &OfModel::prompt_tokens);
   counters("vllm:prefix_cache_hits_total", "Tokens found there.", &OfModel::cached_tokens);
+  const auto by_drafter = [&](const char* name, const char* help,
+                              std::map<std::string, uint64_t> OfModel::* counts) {
+    page.head(name, "counter", help);
+    for (const auto& [model, of] : models_) {
+      for (const auto& [drafter, count] : of.*counts) {
+        page.value("model_name=\"" + label(model) + "\",drafter=\"" + drafter + "\"",
+                   static_cast<double>(count));
+      }
+    }
+  };
+  by_drafter("vllm:spec_decode_num_draft_tokens_total", "Tokens guessed, by who guessed them.",
+             &OfModel::drafted);
+  by_drafter("vllm:spec_decode_num_accepted_tokens_total", "Of these, right.", &OfModel::accepted);
   page.head("vllm:request_success_total", "counter", "Requests that ended, by reason.");
   for (const auto& [model, of] : models_) {
     for (const auto& [reason, count] : of.finished) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -16,9 +17,13 @@ namespace doppler::server {
 
 class Metrics {
  public:
+  struct Counter {
+    const char *name, *help;
+    std::function<uint64_t()> value;
+  };
   // An exchange is over.
   void count(const Exchange& exchange);
-  std::string text(const Models& models, size_t connections) const;
+  std::string text(const Models& models, size_t connections, std::span<const Counter> others) const;
 
  private:
   struct Histogram {
@@ -28,7 +33,8 @@ class Metrics {
   };
   struct OfModel {
     uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0, preemptions = 0;
-    std::map<std::string, uint64_t> finished;  // by reason
+    std::map<std::string, uint64_t> finished;           // by reason
+    std::map<std::string, uint64_t> drafted, accepted;  // tokens, by drafter
     Histogram ttft, between_tokens, whole, queued;
   };
 

@@ -38,7 +38,7 @@ std::shared_ptr<ModelHost> Models::find(std::string_view name) const {
 
 bool Models::has_begun(const ModelHost& host) const {
   const ModelState state = host.state();
-  return state == ModelState::kLoading || state == ModelState::kReady;
+  return state == ModelState::kLoading || state == ModelState::kWarming || state == ModelState::kReady;
 }
 
 void Models::want(const std::shared_ptr<ModelHost>& host) {

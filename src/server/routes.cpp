@@ -9,9 +9,14 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/models/*", answer_model},
     {"POST", "/v1/chat/completions", answer_chat},
     {"POST", "/v1/completions", answer_completions},
+    {"POST", "/v1/load_lora_adapter", answer_load_adapter},
+    {"POST", "/v1/unload_lora_adapter", answer_unload_adapter},
+    {"GET", "/lora-adapters", answer_adapters},
+    {"POST", "/lora-adapters", answer_set_adapters},
     {"POST", "/v1/embeddings", answer_embeddings},
     {"POST", "/v1/rerank", answer_rerank},
     {"POST", "/v1/responses", answer_responses},
+    {"POST", "/v1/responses/input_tokens", answer_input_tokens},
     {"GET", "/v1/responses/*", answer_response},
     {"DELETE", "/v1/responses/*", answer_delete_response},
     {"POST", "/v1/responses/*", answer_cancel_response},
@@ -29,10 +34,18 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/generate", answer_ollama_generate},
     {"POST", "/api/embed", answer_ollama_embed},
     {"POST", "/api/embeddings", answer_ollama_embeddings},
+    {"GET", "/", answer_ollama_running},
     {"GET", "/api/tags", answer_ollama_tags},
     {"GET", "/api/ps", answer_ollama_ps},
     {"POST", "/api/show", answer_ollama_show},
     {"GET", "/api/version", answer_ollama_version},
+    // Shorter paths, as llama.cpp has them.
+    {"GET", "/models", answer_models},
+    {"GET", "/models/*", answer_model},
+    {"POST", "/chat/completions", answer_chat},
+    {"POST", "/completions", answer_completions},
+    {"POST", "/embeddings", answer_embeddings},
+    {"POST", "/rerank", answer_rerank},
     {"POST", "/tokenize", answer_tokenize},
     {"POST", "/detokenize", answer_detokenize},
     {"POST", "/apply-template", answer_template},
@@ -49,12 +62,15 @@ bool matches(std::string_view pattern, std::string_view path) {
 
 }  // namespace
 
-const Route* find_route(std::string_view method, std::string_view path, bool* other_method) {
-  *other_method = false;
+const Route* find_route(std::string_view method, std::string_view path, std::string* allowed) {
+  allowed->clear();
   for (const Route& route : kRoutes) {
     if (!matches(route.path, path)) continue;
     if (route.method == method || (method == "HEAD" && route.method == "GET")) return &route;
-    *other_method = true;
+    if (allowed->find(route.method) != std::string::npos) continue;
+    if (!allowed->empty()) *allowed += ", ";
+    *allowed += route.method;
+    if (route.method == "GET") *allowed += ", HEAD";
   }
   return nullptr;
 }

@@ -10,16 +10,7 @@
 namespace doppler::server {
 namespace {
 
-std::string time_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-// One line a request. A stranger's text is made safe to print.
+// Writes one line for each request, with a stranger's words made printable.
 std::string access_line(const Exchange& exchange, bool as_json) {
   const HttpRequest& request = exchange.request();
   const GenerationFacts facts = exchange.facts();
@@ -28,7 +19,7 @@ std::string access_line(const Exchange& exchange, bool as_json) {
     return static_cast<double>(static_cast<int64_t>(value * 1e6)) / 1e6;
   };
   if (as_json) {
-    Json line = {{"time", time_text()},
+    Json line = {{"time", utc_text(std::time(nullptr))},
                  {"id", exchange.id()},
                  {"client", exchange.peer()},
                  {"method", request.method},
@@ -49,9 +40,10 @@ std::string access_line(const Exchange& exchange, bool as_json) {
     }
     return to_text(line);
   }
-  std::string out = format_text("%s %s %s %s %s %d %.3f s", time_text().c_str(), exchange.id().c_str(),
-                                exchange.peer().c_str(), printable(request.method, 20).c_str(),
-                                printable(request.path, 200).c_str(), exchange.status(), seconds);
+  std::string out =
+      format_text("%s %s %s %s %s %d %.3f s", utc_text(std::time(nullptr)).c_str(), exchange.id().c_str(),
+                  exchange.peer().c_str(), printable(request.method, 20).c_str(),
+                  printable(request.path, 200).c_str(), exchange.status(), seconds);
   if (!facts.model.empty()) {
     out += format_text(", %s: %s, %u prompt tokens (%u cached), %u generated, TTFT %.3f s",
                        facts.model.c_str(), facts.finish.c_str(), facts.prompt_tokens, facts.cached_tokens,
@@ -91,14 +83,14 @@ struct Server::State {
       return reply_error(*exchange, 503, "The server is ending.", "server_error", nullptr,
                          {{"Retry-After", "5"}});
     }
-    bool other_method = false;
-    const Route* route = find_route(request.method, request.path, &other_method);
+    std::string allowed;
+    const Route* route = find_route(request.method, request.path, &allowed);
     if (!route) {
-      const char* type =
-          request.path.starts_with("/v1/messages") ? "not_found_error" : "invalid_request_error";
+      const char* type = is_for_anthropic(*exchange) ? "not_found_error" : "invalid_request_error";
       const std::string path = printable(request.method, 20) + " " + printable(request.path, 200);
-      return other_method ? reply_error(*exchange, 405, path + " is not allowed; another method is.", type)
-                          : reply_error(*exchange, 404, path + " is not served here.", type);
+      if (allowed.empty()) return reply_error(*exchange, 404, path + " is not served here.", type);
+      return reply_error(*exchange, 405, path + " is not allowed; allowed is " + allowed + ".", type, nullptr,
+                         {{"Allow", allowed}});
     }
     Call call{.exchange = exchange, .rest = {}};
     if (route->path.ends_with('*')) call.rest = request.path.substr(route->path.size() - 1);

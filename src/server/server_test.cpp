@@ -9,6 +9,7 @@
 #include "server/gate.h"
 #include "server/http_parser.h"
 #include "server/multipart.h"
+#include "server/routes.h"
 
 namespace doppler::server {
 namespace {
@@ -144,6 +145,9 @@ TEST(Gate, KeysPagesAndNames) {
   EXPECT_EQ(asks(open, {}), 200);
   EXPECT_EQ(asks(open, {{"host", "localhost:8080"}}), 200);
   EXPECT_EQ(asks(open, {{"host", "[::1]:8080"}}), 200);
+  EXPECT_EQ(asks(open, {{"host", "LocalHost:8080"}}), 200);
+  EXPECT_EQ(asks(open, {{"host", "localhost:80"}, {"origin", "HTTP://LOCALHOST:80"}}), 200);
+  EXPECT_EQ(asks(page, {{"origin", "https://Example.ORG"}}), 200);
   EXPECT_EQ(asks(open, {{"host", "evil.example"}}), 403);
   EXPECT_EQ(asks(open, {{"host", "localhost:80"}, {"origin", "http://localhost:80"}}), 200);
   EXPECT_EQ(asks(open, {{"origin", "https://example.org"}}), 403);
@@ -156,6 +160,29 @@ TEST(Gate, KeysPagesAndNames) {
   EXPECT_EQ(asks(key, {{"authorization", "Basic secret"}}), 401);
   EXPECT_TRUE(check_gate({.is_loopback = false}, "0.0.0.0").has_value() == false);
   EXPECT_TRUE(check_gate({.api_keys = {"a"}, .is_loopback = false}, "0.0.0.0").has_value());
+}
+
+TEST(Routes, PathsMethodsAndAliases) {
+  std::string allowed;
+  const auto finds = [&](std::string_view method, std::string_view path) {
+    const Route* route = find_route(method, path, &allowed);
+    return route ? route->handle : nullptr;
+  };
+  EXPECT_EQ(finds("POST", "/chat/completions"), answer_chat);
+  EXPECT_EQ(finds("POST", "/completions"), answer_completions);
+  EXPECT_EQ(finds("POST", "/embeddings"), answer_embeddings);
+  EXPECT_EQ(finds("POST", "/rerank"), answer_rerank);
+  EXPECT_EQ(finds("GET", "/models"), answer_models);
+  EXPECT_EQ(finds("GET", "/models/a/b"), answer_model);
+  EXPECT_EQ(finds("HEAD", "/"), answer_ollama_running);
+  EXPECT_EQ(finds("POST", "/v1/responses/input_tokens"), answer_input_tokens);
+  EXPECT_EQ(finds("POST", "/v1/responses/x/cancel"), answer_cancel_response);
+  EXPECT_EQ(finds("GET", "/nothing"), nullptr);
+  EXPECT_EQ(allowed, "");
+  EXPECT_EQ(finds("PUT", "/v1/files"), nullptr);
+  EXPECT_EQ(allowed, "POST, GET, HEAD");
+  EXPECT_EQ(finds("PUT", "/v1/responses/x"), nullptr);
+  EXPECT_EQ(allowed, "GET, HEAD, DELETE, POST");
 }
 
 }  // namespace

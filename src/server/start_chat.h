@@ -6,11 +6,14 @@
 
 namespace doppler::server {
 
+// The fate of tools that the model's template does not know.
+enum class UnknownTools : uint8_t { kRefused, kTold };
+
 // Errors: the model has no tokenizer or no template, the template refuses the conversation or knows no tools.
 Result<batch::ChatStart> start_chat(const engine::TextModel& text, const openai::ChatFields& chat,
-                                    const Grammar& grammar);
+                                    const Grammar& grammar, UnknownTools unknown);
 
 // The same for any thread, also while the model is loaded again.
-batch::StartChat chat_starter(Model& model);
+batch::StartChat chat_starter(Model& model, UnknownTools unknown);
 
 }  // namespace doppler::server

@@ -1,26 +1,27 @@
 #include "store/curl_library.h"
 
-#include <dlfcn.h>
-
 #include <mutex>
+
+#include "base/shared_library.h"
 
 namespace doppler::store {
 namespace {
 
-// The name with OpenSSL, then the one with GnuTLS: both are Debian's and Ubuntu's, with one interface.
-constexpr const char* kNames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+// On Linux the name with OpenSSL, then the one with GnuTLS: both are Debian's and Ubuntu's, with one interface. On
+// Windows a library that lies beside the program, then the system's. On macOS the system's.
+constexpr const char* kNames[] = {"libcurl.so.4",  "libcurl-gnutls.so.4", "libcurl-x64.dll",
+                                  "libcurl-4.dll", "libcurl.dll",         "/usr/lib/libcurl.4.dylib"};
 
 template <class Function>
-bool find(void* library, const char* name, Function* out) {
-  *out = reinterpret_cast<Function>(::dlsym(library, name));
-  return *out != nullptr;
+bool find(const SharedLibrary& library, const char* name, Function** out) {
+  return library.find(name, *out);
 }
 
 Result<CurlLibrary> open() {
-  void* library = nullptr;
+  SharedLibrary library;
+  std::string reason;
   for (const char* name : kNames) {
-    library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library) break;
+    if (!library) library = SharedLibrary::open(name, reason);
   }
   if (!library) {
     return fail(ErrorKind::kUnsupported,

@@ -1,7 +1,5 @@
 #include "store/download.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -23,10 +21,11 @@ constexpr uint32_t kPollMs = 100;                  // how soon a stop or a pause
 
 class Download {
  public:
-  Download(Web& web, const DownloadJob& job, const DownloadOptions& options)
+  Download(Web& web, const DownloadJob& job, const DownloadOptions& options, bool is_retry)
       : web_(web),
         job_(job),
         options_(options),
+        is_retry_(is_retry),
         part_path_(job.path + ".part"),
         journal_path_(job.path + ".journal") {}
 
@@ -40,6 +39,11 @@ class Download {
   bool has_wrong_hash() const { return has_wrong_hash_; }
 
  private:
+  std::string shown() const {
+    return job_.url.empty() ? std::filesystem::path(job_.path).filename().string() : shown_url(job_.url);
+  }
+  Result<void> find_source();
+  Result<void> probe_source();
   Result<void> check_size() const;
   Result<Downloaded> run_pieces(File& file);
   Result<Downloaded> run_whole(File& file);
@@ -57,8 +61,10 @@ class Download {
   Web& web_;
   const DownloadJob& job_;
   const DownloadOptions& options_;
+  bool is_retry_;  // after a wrong hash: peers are not asked again
   std::string part_path_, journal_path_;
   Remote remote_;
+  bool has_source_ = false;  // the address answers
   uint64_t received_ = 0;
   std::vector<std::unique_ptr<PieceTransfer>> active_;
   Retries retries_{web_.options().retries};
@@ -73,33 +79,49 @@ Result<void> Download::check_size() const {
     return format_text("%llu", static_cast<unsigned long long>(bytes));
   };
   if (remote_.bytes && *remote_.bytes > kMostFileBytes) {
-    return fail(ErrorKind::kIo, "%s says it has %s bytes, more than any model.", shown_url(job_.url).c_str(),
+    return fail(ErrorKind::kIo, "%s says it has %s bytes, more than any model.", shown().c_str(),
                 text(*remote_.bytes).c_str());
   }
   if (job_.bytes && remote_.bytes && *job_.bytes != *remote_.bytes) {
-    return fail(ErrorKind::kIo, "%s has %s bytes, but it should have %s.", shown_url(job_.url).c_str(),
+    return fail(ErrorKind::kIo, "%s has %s bytes, but it should have %s.", shown().c_str(),
                 text(*remote_.bytes).c_str(), text(*job_.bytes).c_str());
   }
   if (job_.sha256 && remote_.sha256 && *job_.sha256 != *remote_.sha256) {
     return fail(ErrorKind::kIo, "%s has the SHA-256 %s by its server, but it should have %s.",
-                shown_url(job_.url).c_str(), sha256_hex(*remote_.sha256).c_str(),
-                sha256_hex(*job_.sha256).c_str());
+                shown().c_str(), sha256_hex(*remote_.sha256).c_str(), sha256_hex(*job_.sha256).c_str());
   }
   return {};
 }
 
-Result<Downloaded> Download::run() {
+Result<void> Download::probe_source() {
   DP_TRY(remote_, web_.probe(job_.url));
   DP_CHECK(check_size());
-  DP_TRY(File file, File::open(part_path_, O_RDWR | O_CREAT | O_NOFOLLOW));
+  has_source_ = true;
+  return {};
+}
+
+Result<void> Download::find_source() {
+  const bool can_do_without = options_.peers && !is_retry_ && job_.bytes && job_.sha256;
+  if (!job_.url.empty()) {
+    auto probed = probe_source();
+    if (probed || !can_do_without || probed.error().kind() == ErrorKind::kCancelled) return probed;
+    notice(probed.error().sentence() + " Only peers are asked.");
+  }
+  remote_ = {.url = {}, .bytes = job_.bytes, .takes_ranges = true, .validator = {}, .sha256 = job_.sha256};
+  return check_size();
+}
+
+Result<Downloaded> Download::run() {
+  DP_CHECK(find_source());
+  DP_TRY(File file, File::open(part_path_, {.writes = true, .makes = true, .follows_links = false}));
   const std::optional<Sha256> expected = job_.sha256 ? job_.sha256 : remote_.sha256;
   auto done = remote_.takes_ranges ? run_pieces(file) : run_whole(file);
   if (!done) return done;
   DP_CHECK(file.flush());
   if (expected && done->sha256 != *expected) {
     has_wrong_hash_ = true;
-    return fail(ErrorKind::kInvalidInput, "The SHA-256 of %s is %s, but it should be %s.",
-                shown_url(job_.url).c_str(), sha256_hex(done->sha256).c_str(), sha256_hex(*expected).c_str());
+    return fail(ErrorKind::kInvalidInput, "The SHA-256 of %s is %s, but it should be %s.", shown().c_str(),
+                sha256_hex(done->sha256).c_str(), sha256_hex(*expected).c_str());
   }
   done->is_verified = expected.has_value();
   done->received_bytes = received_;
@@ -107,30 +129,61 @@ Result<Downloaded> Download::run() {
 }
 
 Result<Downloaded> Download::run_pieces(File& file) {
+  const std::optional<Sha256> expected = job_.sha256 ? job_.sha256 : remote_.sha256;
+  PieceSource* const peers = expected && !is_retry_ ? options_.peers : nullptr;
   const JournalKey key{.bytes = *remote_.bytes,
                        .validator = remote_.validator,
-                       .sha256 = job_.sha256 ? job_.sha256 : remote_.sha256};
+                       .sha256 = expected,
+                       .piece_bytes = peers ? kLeastPieceBytes : kPieceBytes};
   DP_TRY(Journal journal, Journal::open(journal_path_, key));
   DP_TRY(const uint64_t there, file.size());
   if (journal.changed()) {
     notice(format_text(
         "%s cannot be continued from what an earlier run left (it changed, or nothing proves that "
         "it did not); begun anew.",
-        shown_url(job_.url).c_str()));
+        shown().c_str()));
   } else if (journal.total_done() > 0 && there != key.bytes) {
     DP_CHECK(journal.reset());  // the notes of a file that somebody removed or changed
   }
   const uint64_t resumed = journal.total_done();
   const std::string folder = std::filesystem::path(part_path_).parent_path().string();
-  DP_CHECK(check_space(folder, key.bytes - resumed, shown_url(job_.url)));
+  DP_CHECK(check_space(folder, key.bytes - resumed, shown()));
   DP_CHECK(file.resize(key.bytes));
   FollowingHash hash(file);
+  PieceSource::Filled filled;
+  if (peers && resumed < key.bytes) {
+    const auto advance = [&] {
+      // An earlier run may have left wrong pieces, which are found one by one. So a resumed file is hashed when it is
+      // whole.
+      if (resumed == 0) hash.advance(journal.contiguous());
+      show(journal.total_done());
+    };
+    std::optional<Request> source;
+    if (has_source_) {
+      source = Request{.url = remote_.url,
+                       .range = {},
+                       .if_range = remote_.validator,
+                       .bearer = web_.bearer_for(remote_.url)};
+    }
+    DP_TRY(filled, peers->fill({.file = file,
+                                .journal = journal,
+                                .bytes = key.bytes,
+                                .sha256 = *expected,
+                                .source = std::move(source),
+                                .on_progress = advance}));
+    received_ += filled.source_bytes;
+  }
+  if (const uint64_t there_now = journal.total_done(); !has_source_ && there_now < key.bytes) {
+    return fail(ErrorKind::kIo, "The peers gave %s, and %s are missing; the same command goes on.",
+                format_bytes(filled.peer_bytes).c_str(), format_bytes(key.bytes - there_now).c_str());
+  }
   auto transferred = transfer_pieces(file, journal, hash);
-  web_.client().stop_all();
+  if (has_source_) web_.client().stop_all();
   active_.clear();
   DP_CHECK(transferred);
   DP_TRY(const Sha256 sha256, hash.finish(key.bytes));
-  return Downloaded{.bytes = key.bytes, .sha256 = sha256, .resumed_bytes = resumed};
+  return Downloaded{
+      .bytes = key.bytes, .sha256 = sha256, .resumed_bytes = resumed, .peer_bytes = filled.peer_bytes};
 }
 
 Result<void> Download::transfer_pieces(File& file, Journal& journal, FollowingHash& hash) {
@@ -157,7 +210,7 @@ Result<void> Download::start_pieces(File& file, Journal& journal) {
     DP_TRY(Remote again, web_.probe(job_.url));
     if (again.bytes != remote_.bytes || again.validator != remote_.validator) {
       return fail(ErrorKind::kIo, "%s changed while it was downloaded; the same command begins anew.",
-                  shown_url(job_.url).c_str());
+                  shown().c_str());
     }
     remote_.url = again.url;
     must_probe_ = false;
@@ -198,7 +251,7 @@ Result<void> Download::handle(const PieceTransfer& transfer, const Failure& fail
 Result<Downloaded> Download::run_whole(File& file) {
   const std::string folder = std::filesystem::path(part_path_).parent_path().string();
   DP_CHECK(remove_tree(journal_path_));
-  DP_CHECK(check_space(folder, remote_.bytes.value_or(0), shown_url(job_.url)));
+  DP_CHECK(check_space(folder, remote_.bytes.value_or(0), shown()));
   for (;;) {
     DP_CHECK(file.resize(0));
     FollowingHash hash(file);
@@ -243,11 +296,11 @@ Result<void> check_space(const std::string& folder, uint64_t bytes, const std::s
 
 Result<Downloaded> download(Web& web, const DownloadJob& job, const DownloadOptions& options) {
   for (const bool is_last : {false, true}) {
-    Download download(web, job, options);
+    Download download(web, job, options, is_last);
     auto done = download.run();
     if (done || !download.has_wrong_hash()) return done;
     DP_CHECK(download.discard());
-    if (is_last) return done;
+    if (is_last || job.url.empty()) return done;
     if (options.on_notice) options.on_notice(done.error().sentence() + " Fetching it once more.");
   }
   return fail(ErrorKind::kInternal, "A download ended without a result.");

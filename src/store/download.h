@@ -8,12 +8,13 @@
 #include <string>
 
 #include "base/sha256.h"
+#include "store/piece_source.h"
 #include "store/remote.h"
 
 namespace doppler::store {
 
 struct DownloadJob {
-  std::string url;
+  std::string url;                // empty: only the peers have it; then bytes and sha256 are needed
   std::string path;               // of the complete file
   std::optional<uint64_t> bytes;  // expected; empty: whatever the server says
   std::optional<Sha256> sha256;   // expected
@@ -21,6 +22,7 @@ struct DownloadJob {
 
 struct DownloadOptions {
   uint32_t connections = 4;
+  PieceSource* peers = nullptr;  // asked first, if the hash of the file is known
   std::function<void(uint64_t done, uint64_t total)> on_progress;  // total 0: not known
   std::function<void(const std::string& line)> on_notice;          // what the user should know
 };
@@ -28,13 +30,14 @@ struct DownloadOptions {
 struct Downloaded {
   uint64_t bytes = 0;
   Sha256 sha256{};
-  bool is_verified = false;    // against a hash that was expected
-  uint64_t resumed_bytes = 0;  // were there from an earlier run
-  uint64_t received_bytes = 0;
+  bool is_verified = false;     // against a hash that was expected
+  uint64_t resumed_bytes = 0;   // were there from an earlier run
+  uint64_t received_bytes = 0;  // from the address
+  uint64_t peer_bytes = 0;
 };
 
-// Leaves <path>.part complete. A part that is already complete is hashed again and not fetched again. Errors keep the
-// bytes that have arrived, except a wrong hash: then the file is fetched once more, and after that thrown away.
+// Leaves <path>.part complete. A complete file is hashed again and not fetched again. Errors keep what has
+// arrived, except a wrong hash: then the file is fetched once more, and after that thrown away.
 // ErrorKind::kCancelled: options().stop of the web was set.
 Result<Downloaded> download(Web& web, const DownloadJob& job, const DownloadOptions& options);
 

@@ -43,21 +43,6 @@ Result<void> add_rdrr_files(DownloadList& list, const std::string& base, const s
   return {};
 }
 
-Result<std::string> checked_name(const std::string& wanted, const std::string& proposed,
-                                 const std::string& source) {
-  const std::string name = wanted.empty() ? proposed : wanted;
-  if (is_store_name(name)) return name;
-  if (!wanted.empty()) {
-    return fail(ErrorKind::kInvalidInput,
-                "Flag --name was given \"%s\"; allowed are letters, digits and . _ - after a letter or "
-                "digit, at most "
-                "128.",
-                printable(wanted).c_str());
-  }
-  return fail(ErrorKind::kInvalidInput, "Nothing in %s makes a name for the store; give one with --name.",
-              printable(source, 300).c_str());
-}
-
 Result<void> refuse_sha256(const ListOptions& options, const char* what) {
   if (!options.sha256) return {};
   return fail(ErrorKind::kInvalidInput, "Flag --sha256 is for a single file, but %s has several.", what);
@@ -145,7 +130,7 @@ Result<DownloadList> list_hub(const HubName& name, const ListOptions& options, W
 }
 
 Result<std::string> read_local(const fs::path& path) {
-  DP_TRY(const File file, File::open(path.string(), 0));
+  DP_TRY(const File file, File::open(path.string()));
   DP_TRY(const uint64_t bytes, file.size());
   constexpr uint64_t kMost = std::max<uint64_t>(kMostHubText, formats::kRdrrMaxManifestBytes);
   if (bytes > kMost) {
@@ -194,7 +179,7 @@ Result<DownloadList> list_local(const std::string& source, const ListOptions& op
       const bool is_wanted = !is_module || name == "config.json" || name == "model.safetensors";
       if (is_wanted && it->is_regular_file(error))
         folder.files.push_back(
-            {.path = it->path().lexically_relative(path).string(), .bytes = {}, .sha256 = {}});
+            {.path = it->path().lexically_relative(path).generic_string(), .bytes = {}, .sha256 = {}});
     }
     std::ranges::sort(folder.files, {}, &HubFile::path);
     const auto read = [&](const std::string& file) { return read_local(path / file); };
@@ -225,6 +210,21 @@ Result<DownloadList> list_local(const std::string& source, const ListOptions& op
 }
 
 }  // namespace
+
+Result<std::string> checked_name(const std::string& wanted, const std::string& proposed,
+                                 const std::string& source) {
+  const std::string name = wanted.empty() ? proposed : wanted;
+  if (is_store_name(name)) return name;
+  if (!wanted.empty()) {
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --name was given \"%s\"; allowed are letters, digits and . _ - after a letter or "
+                "digit, at most "
+                "128.",
+                printable(wanted).c_str());
+  }
+  return fail(ErrorKind::kInvalidInput, "Nothing in %s makes a name for the store; give one with --name.",
+              printable(source, 300).c_str());
+}
 
 Result<DownloadList> list_downloads(const std::string& source, const ListOptions& options,
                                     const ModelStore& store, Web& web) {

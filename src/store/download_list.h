@@ -21,4 +21,8 @@ struct ListOptions {
 Result<DownloadList> list_downloads(const std::string& source, const ListOptions& options,
                                     const ModelStore& store, Web& web);
 
+// Returns the name in the store: `wanted` if it is not empty, else `proposed`. Error: it is no valid name.
+Result<std::string> checked_name(const std::string& wanted, const std::string& proposed,
+                                 const std::string& source);
+
 }  // namespace doppler::store

@@ -1,308 +1,111 @@
-// Connections: each waits for the head of a request (idle), or has an answer under way (busy). Both count, from accept
-// to close.
 #include "store/file_server.h"
 
-#include <arpa/inet.h>
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/listener.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-
-#include <csignal>
-#include <cstring>
-#include <list>
-
-#include "base/log.h"
 #include "base/text.h"
-#include "store/file_reply.h"
+#include "store/served_file.h"
 
 namespace doppler::store {
 namespace {
 
-constexpr size_t kMostHeadBytes = 16 << 10;  // of a request: its line and header fields
-constexpr int kGraceSeconds = 5;             // for answers under way when the server is to end
-constexpr int kBacklog = 128;                // connections that wait for accept()
-constexpr int kRetrySeconds = 1;             // after an accept() that failed
-constexpr rlim_t kOwnFiles = 16;             // open files that are no connection's
+class FolderAnswers {
+ public:
+  // It does not use `options.listen`.
+  FolderAnswers(std::string root, ServeOptions options)
+      : root_(std::move(root)), options_(std::move(options)) {}
+  Reply answer(const RequestHead& head) const;
 
-void log_libevent(int severity, const char* text) {
-  log(severity >= EVENT_LOG_WARN ? LogLevel::kWarning : LogLevel::kDebug, "libevent: %s", text);
+ private:
+  AnswerHead fields_of(int status) const;
+  std::string root_;
+  ServeOptions options_;
+};
+
+AnswerHead FolderAnswers::fields_of(int status) const {
+  AnswerHead fields(status);
+  fields.set("X-Content-Type-Options", "nosniff");
+  if (options_.origin.empty()) {
+    fields.set("Cross-Origin-Resource-Policy", "same-origin");
+    return fields;
+  }
+  fields.set("Access-Control-Allow-Origin", options_.origin);
+  fields.set("Access-Control-Expose-Headers",
+             "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified");
+  fields.set("Cross-Origin-Resource-Policy", options_.origin == "*" ? "cross-origin" : "same-site");
+  if (options_.origin != "*") fields.set("Vary", "Origin");
+  return fields;
 }
 
-// A connection may need two: its socket and the file that it sends.
-uint32_t connections_that_fit(uint32_t wanted) {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return wanted;
-  const rlim_t fitting = files.rlim_cur > kOwnFiles + 2 ? (files.rlim_cur - kOwnFiles) / 2 : 1;
-  if (fitting >= wanted) return wanted;
-  log(LogLevel::kWarning,
-      "At most %llu connections are open at once, since this process may have %llu open files.",
-      static_cast<unsigned long long>(fitting), static_cast<unsigned long long>(files.rlim_cur));
-  return static_cast<uint32_t>(fitting);
+// Reads the header Accept-Encoding, such as "br, gzip;q=0.8".
+bool accepts_gzip(std::string_view encodings) {
+  for (const std::string& entry : split(encodings, ',')) {
+    const std::vector<std::string> parts = split(entry, ';');
+    const std::string_view weight = parts.size() > 1 ? trim(parts[1]) : "";
+    if (trim(parts[0]) == "gzip") return weight.find_first_not_of("q=0.") != weight.npos || weight.empty();
+  }
+  return false;
+}
+
+Reply part_of(ServedFile& file, const Answer& answer, AnswerHead fields) {
+  const uint64_t first = answer.status == 206 ? answer.range.first : 0;
+  const uint64_t count = answer.status == 206 ? answer.range.count() : file.bytes;
+  fields.set("Content-Type", file.content_type);
+  if (answer.status == 206) fields.set("Content-Range", content_range(answer.range, file.bytes));
+  return {.fields = std::move(fields),
+          .part = FilePart{.file = std::move(file.file), .first = first, .count = count}};
+}
+
+Reply FolderAnswers::answer(const RequestHead& head) const {
+  if (head.method == "OPTIONS") {
+    AnswerHead fields = fields_of(204);
+    fields.set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
+    fields.set("Access-Control-Allow-Headers", "Range, If-Range, If-None-Match, If-Modified-Since");
+    fields.set("Access-Control-Max-Age", "86400");
+    return {.fields = std::move(fields)};
+  }
+  if (head.method != "GET" && head.method != "HEAD") {
+    AnswerHead fields = fields_of(405);
+    fields.set("Allow", "GET, HEAD, OPTIONS");
+    return text_reply(std::move(fields), "Only GET, HEAD and OPTIONS are answered.\n");
+  }
+  std::string path = head.path;
+  if (path.ends_with('/')) path += options_.index;
+  auto file = open_served(root_, path);
+  if (!file) return text_reply(fields_of(404), "There is no such file.\n");
+  bool is_gzip = false;
+  if (options_.gives_gzip && head.field("range").empty() && accepts_gzip(head.field("accept-encoding"))) {
+    if (auto packed = open_served(root_, path + ".gz")) {
+      packed->content_type = file->content_type;
+      file = std::move(packed);
+      is_gzip = true;
+    }
+  }
+  const Answer result = answer_for(*file, {.range = head.field("range"),
+                                           .if_range = head.field("if-range"),
+                                           .if_none_match = head.field("if-none-match"),
+                                           .if_modified_since = head.field("if-modified-since")});
+  AnswerHead fields = fields_of(result.status);
+  fields.set("ETag", file->etag);
+  fields.set("Last-Modified", file->last_modified);
+  fields.set("Accept-Ranges", "bytes");
+  if (options_.gives_gzip) fields.set("Vary", "Accept-Encoding");
+  if (is_gzip) fields.set("Content-Encoding", "gzip");
+  fields.set("Cache-Control", "no-cache");  // browsers keep it, and ask with its ETag before each use
+  if (result.status == 304) return {.fields = std::move(fields)};
+  if (result.status == 416) {
+    fields.set("Content-Range", format_text("bytes */%llu", static_cast<unsigned long long>(file->bytes)));
+    return text_reply(std::move(fields), "The file has no such bytes.\n");
+  }
+  return part_of(*file, result, std::move(fields));
 }
 
 }  // namespace
 
-struct FileServer::State {
-  struct Connection {
-    State* server;
-    bufferevent* stream;
-    event* deadline;  // of the head of the next request
-    bool is_busy = false, keeps_alive = true;
-    std::list<Connection>::iterator place;
-  };
-
-  ServeOptions options;
-  std::string root;
-  uint32_t most_connections = 0;
-  event_base* base = nullptr;
-  evconnlistener* listener = nullptr;
-  event* signals[2] = {};
-  event* retry = nullptr;
-  uint16_t port = 0;
-  std::list<Connection> idle, busy;  // idle: the oldest first
-  bool is_ending = false, has_failed_accept = false;
-
-  ~State() {
-    while (!idle.empty()) close(idle.front());
-    while (!busy.empty()) close(busy.front());
-    for (event* one : {signals[0], signals[1], retry}) {
-      if (one) event_free(one);
-    }
-    if (listener) evconnlistener_free(listener);
-    if (base) event_base_free(base);
-  }
-
-  // ---- Connections
-
-  timeval patience() const { return {.tv_sec = static_cast<time_t>(options.timeout_seconds), .tv_usec = 0}; }
-
-  // If all are busy the next ones wait at the door.
-  void update_listener() {
-    if (!listener) return;
-    const bool is_full = idle.empty() && busy.size() >= most_connections;
-    if (is_full || has_failed_accept) {
-      evconnlistener_disable(listener);
-    } else {
-      evconnlistener_enable(listener);
-    }
-  }
-
-  void close(Connection& connection) {
-    bufferevent_free(connection.stream);
-    event_free(connection.deadline);
-    (connection.is_busy ? busy : idle).erase(connection.place);
-    update_listener();
-    end_if_unused();
-  }
-
-  void on_accept(evutil_socket_t socket) {
-    if (idle.size() + busy.size() >= most_connections) {
-      if (idle.empty()) {
-        evutil_closesocket(socket);
-        return;
-      }
-      close(idle.front());
-    }
-    bufferevent* stream = bufferevent_socket_new(base, socket, BEV_OPT_CLOSE_ON_FREE);
-    if (!stream) {
-      evutil_closesocket(socket);
-      return;
-    }
-    Connection& made =
-        idle.emplace_back(Connection{.server = this, .stream = stream, .deadline = nullptr, .place = {}});
-    made.place = std::prev(idle.end());
-    made.deadline = evtimer_new(base, on_deadline, &made);
-    bufferevent_setcb(stream, on_read, on_written, on_event, &made);
-    bufferevent_setwatermark(stream, EV_READ, 0, kMostHeadBytes);
-    const timeval seconds = patience();
-    bufferevent_set_timeouts(stream, nullptr, &seconds);
-    bufferevent_enable(stream, EV_READ | EV_WRITE);
-    evtimer_add(made.deadline, &seconds);
-    update_listener();
-  }
-
-  void await_head(Connection& connection) {
-    connection.is_busy = false;
-    idle.splice(idle.end(), busy, connection.place);
-    const timeval seconds = patience();
-    evtimer_add(connection.deadline, &seconds);
-    update_listener();
-    on_read(connection);  // the next one may be here
-  }
-
-  void on_read(Connection& connection) {
-    if (connection.is_busy) return;
-    evbuffer* input = bufferevent_get_input(connection.stream);
-    char peeked[2];
-    while (evbuffer_copyout(input, peeked, 2) == 2 && std::memcmp(peeked, "\r\n", 2) == 0)
-      evbuffer_drain(input, 2);
-    const evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, nullptr);
-    if (end.pos < 0 && evbuffer_get_length(input) < kMostHeadBytes) return;
-    evtimer_del(connection.deadline);
-    connection.is_busy = true;
-    busy.splice(busy.end(), idle, connection.place);
-    update_listener();
-    connection.keeps_alive = false;
-    if (end.pos < 0) {
-      send(connection, text_reply({}, AnswerHead(431), "The head of a request has at most 16 KiB here.\n"));
-      return;
-    }
-    std::string text(static_cast<size_t>(end.pos) + 4, '\0');
-    evbuffer_remove(input, text.data(), text.size());
-    const auto head = parse_request_head(text);
-    if (!head) {
-      send(connection, text_reply({}, AnswerHead(400), "This is no request of HTTP/1.0 or 1.1.\n"));
-      return;
-    }
-    connection.keeps_alive = head->keeps_alive && !head->has_body && !is_ending;  // no body is read
-    log(LogLevel::kInfo, "%s %s", printable(head->method, 20).c_str(), printable(head->path, 300).c_str());
-    send(connection, reply_to(*head, root, options));
-  }
-
-  void on_written(Connection& connection) {
-    if (!connection.is_busy || evbuffer_get_length(bufferevent_get_output(connection.stream)) > 0) return;
-    if (connection.keeps_alive && !is_ending) {
-      await_head(connection);
-    } else {
-      close(connection);
-    }
-  }
-
-  // The other side ends or fails, or takes no byte for too long.
-  void on_event(Connection& connection, short what) {
-    if ((what & BEV_EVENT_EOF) != 0 && connection.is_busy) {
-      connection.keeps_alive = false;  // it asks for nothing more, but may still read
-    } else {
-      close(connection);
-    }
-  }
-
-  void send(Connection& connection, FileReply reply) {
-    if (!connection.keeps_alive) reply.head.set("Connection", "close");
-    evbuffer* output = bufferevent_get_output(connection.stream);
-    const std::string text = reply.head.end() + reply.text;
-    evbuffer_add(output, text.data(), text.size());
-    // The output of a socket's stream goes by sendfile.
-    if (reply.file)
-      evbuffer_add_file(output, reply.file->file.release(), static_cast<ev_off_t>(reply.first),
-                        static_cast<ev_off_t>(reply.count));
-  }
-
-  // ---- The end
-
-  void end_if_unused() {
-    if (is_ending && busy.empty()) event_base_loopbreak(base);
-  }
-  void on_signal() {
-    if (is_ending) {
-      event_base_loopbreak(base);
-      return;
-    }
-    is_ending = true;
-    evconnlistener_free(listener);
-    listener = nullptr;
-    const timeval grace{.tv_sec = kGraceSeconds, .tv_usec = 0};
-    event_base_loopexit(base, &grace);
-    end_if_unused();
-  }
-
-  void on_accept_error() {
-    if (!has_failed_accept)
-      log(LogLevel::kWarning, "No connection can be accepted: %s.", std::strerror(errno));
-    has_failed_accept = true;
-    update_listener();
-    const timeval soon{.tv_sec = kRetrySeconds, .tv_usec = 0};
-    evtimer_add(retry, &soon);
-  }
-
-  static Connection& of(void* self) { return *static_cast<Connection*>(self); }
-  static void on_read(bufferevent*, void* self) { of(self).server->on_read(of(self)); }
-  static void on_written(bufferevent*, void* self) { of(self).server->on_written(of(self)); }
-  static void on_event(bufferevent*, short what, void* self) { of(self).server->on_event(of(self), what); }
-  static void on_deadline(evutil_socket_t, short, void* self) { of(self).server->close(of(self)); }
-  static void on_accept(evconnlistener*, evutil_socket_t socket, sockaddr*, int, void* self) {
-    static_cast<State*>(self)->on_accept(socket);
-  }
-  static void on_accept_error(evconnlistener*, void* self) { static_cast<State*>(self)->on_accept_error(); }
-  static void on_retry(evutil_socket_t, short, void* self) {
-    static_cast<State*>(self)->has_failed_accept = false;
-    static_cast<State*>(self)->update_listener();
-  }
-  static void on_signal(evutil_socket_t, short, void* self) { static_cast<State*>(self)->on_signal(); }
-
-  Result<void> listen() {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_PASSIVE | AI_ADDRCONFIG;
-    addrinfo* found = nullptr;
-    const int problem =
-        ::getaddrinfo(options.host.c_str(), std::to_string(options.port).c_str(), &hints, &found);
-    if (problem != 0) {
-      return fail(ErrorKind::kInvalidInput, "Cannot listen at %s: %s.", printable(options.host, 100).c_str(),
-                  ::gai_strerror(problem));
-    }
-    for (const addrinfo* at = found; at && !listener; at = at->ai_next) {
-      listener = evconnlistener_new_bind(base, on_accept, this,
-                                         LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
-                                         kBacklog, at->ai_addr, static_cast<int>(at->ai_addrlen));
-    }
-    const int error = errno;
-    ::freeaddrinfo(found);
-    errno = error;
-    if (!listener)
-      return fail_errno("listen at", format_text("%s port %u", options.host.c_str(), options.port));
-    evconnlistener_set_error_cb(listener, on_accept_error);
-    return {};
-  }
-};
-
-FileServer::FileServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
-FileServer::~FileServer() = default;
-
-Result<std::unique_ptr<FileServer>> FileServer::open(ServeOptions options) {
-  auto state = std::make_unique<State>();
-  DP_TRY(state->root, served_root(options.folder));
-  state->options = std::move(options);
-  state->most_connections = connections_that_fit(state->options.most_connections);
-  event_set_log_callback(log_libevent);
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is no reason to end
-  state->base = event_base_new();
-  if (state->base) state->retry = evtimer_new(state->base, State::on_retry, state.get());
-  if (!state->retry) return fail(ErrorKind::kInternal, "libevent could not be started.");
-  DP_CHECK(state->listen());
-  sockaddr_storage address{};
-  socklen_t length = sizeof(address);
-  const int socket = evconnlistener_get_fd(state->listener);
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return fail_errno("listen at", state->options.host);
-  state->port = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                                                    : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
-  const int numbers[] = {SIGINT, SIGTERM};
-  for (int i = 0; i < 2; ++i) {
-    state->signals[i] = evsignal_new(state->base, numbers[i], State::on_signal, state.get());
-    if (!state->signals[i] || evsignal_add(state->signals[i], nullptr) != 0) {
-      return fail(ErrorKind::kInternal, "libevent cannot watch for signals.");
-    }
-  }
-  return std::unique_ptr<FileServer>(new FileServer(std::move(state)));
-}
-
-uint16_t FileServer::port() const { return state_->port; }
-
-std::string FileServer::url() const {
-  const std::string& host = state_->options.host;
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return format_text("http://%s%s%s:%u/", is_v6 ? "[" : "", host.c_str(), is_v6 ? "]" : "", state_->port);
-}
-
-Result<void> FileServer::run() {
-  if (event_base_dispatch(state_->base) < 0) return fail(ErrorKind::kIo, "The server's event loop failed.");
-  return {};
+Result<std::unique_ptr<HttpListener>> open_file_server(ServeOptions options) {
+  DP_TRY(std::string root, served_root(options.folder));
+  ListenOptions listen = std::move(options.listen);
+  FolderAnswers folder(std::move(root), std::move(options));
+  return HttpListener::open(std::move(listen), [folder = std::move(folder)](const RequestHead& head) {
+    return folder.answer(head);
+  });
 }
 
 }  // namespace doppler::store

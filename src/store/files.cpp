@@ -1,11 +1,5 @@
 #include "store/files.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,72 +10,77 @@ namespace doppler::store {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+bool is_full(int code) {
+#ifdef EDQUOT
+  if (code == EDQUOT) return true;
+#endif
+  return code == ENOSPC;
+}
+
+}  // namespace
+
 Unexpected fail_errno(const char* verb, const std::string& path) {
   const int code = errno;
-  const char* why = code == ENOSPC || code == EDQUOT ? "the disk is full" : std::strerror(code);
+  const char* why = is_full(code) ? "the disk is full" : std::strerror(code);
   return fail(ErrorKind::kIo, "Cannot %s %s: %s.", verb, printable(path, 4096).c_str(), why);
 }
 
-Result<File> File::open(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
-  if (file < 0) return fail_errno("open", path);
-  return File(file, path);
+Result<File> File::open(const std::string& path, const OpenMode& mode) {
+  OpenFile file = OpenFile::open(path, mode);
+  if (!file) return fail_errno("open", path);
+  return File(std::move(file), path);
 }
 
-Result<File> File::open_at(const File& folder, const std::string& name, int flags) {
+Result<File> File::open_at(const File& folder, const std::string& name, const OpenMode& mode) {
   const std::string path = folder.path() + "/" + name;
-  const int file = ::openat(folder.number(), name.c_str(), flags | O_CLOEXEC, 0644);
-  if (file < 0) return fail_errno("open", path);
-  return File(file, path);
+  OpenFile file = OpenFile::open_at(folder.file_, name, mode);
+  if (!file) return fail_errno("open", path);
+  return File(std::move(file), path);
 }
 
-File::~File() {
-  if (file_ >= 0) ::close(file_);
+Result<FileFacts> File::facts() const {
+  const auto facts = file_.facts();
+  if (!facts) return fail_errno("read", path_);
+  return *facts;
 }
 
 Result<uint64_t> File::size() const {
-  struct stat status{};
-  if (::fstat(file_, &status) != 0) return fail_errno("read", path_);
-  return static_cast<uint64_t>(status.st_size);
+  DP_TRY(const FileFacts told, facts());
+  return told.bytes;
 }
 
 Result<void> File::resize(uint64_t bytes) {
-  if (::ftruncate(file_, static_cast<off_t>(bytes)) != 0) return fail_errno("write", path_);
+  if (!file_.resize(bytes)) return fail_errno("write", path_);
   return {};
 }
 
 Result<void> File::write_at(std::span<const uint8_t> bytes, uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail_errno("write", path_);
-    bytes = bytes.subspan(static_cast<size_t>(count));
-    offset += static_cast<uint64_t>(count);
-  }
+  if (!file_.write_at(bytes, offset)) return fail_errno("write", path_);
   return {};
 }
 
 Result<size_t> File::read_at(std::span<uint8_t> bytes, uint64_t offset) const {
-  size_t total = 0;
-  while (total < bytes.size()) {
-    const ssize_t count =
-        ::pread(file_, bytes.data() + total, bytes.size() - total, static_cast<off_t>(offset + total));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno("read", path_);
-    if (count == 0) break;
-    total += static_cast<size_t>(count);
-  }
-  return total;
+  const auto count = file_.read_at(bytes, offset);
+  if (!count) return fail_errno("read", path_);
+  return *count;
+}
+
+Result<File> File::duplicate() const {
+  OpenFile copy = file_.duplicate();
+  if (!copy) return fail_errno("open", path_);
+  return File(std::move(copy), path_);
 }
 
 Result<void> File::flush() {
-  if (::fsync(file_) != 0) return fail_errno("flush", path_);
+  if (!file_.flush()) return fail_errno("flush", path_);
   return {};
 }
 
 std::optional<std::string> read_small_file(const std::string& path) {
   constexpr size_t kMost = 1 << 20;
-  const auto file = File::open(path, O_RDONLY);
+  const auto file = File::open(path);
   if (!file) return {};
   std::string text(kMost + 1, '\0');
   const auto count = file->read_at({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0);
@@ -92,19 +91,19 @@ std::optional<std::string> read_small_file(const std::string& path) {
 
 Result<void> write_small_file(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".new";
-  DP_TRY(File file, File::open(temporary, O_WRONLY | O_CREAT | O_TRUNC));
+  DP_TRY(File file, File::open(temporary, kToWriteNew));
   DP_CHECK(file.write_at({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, 0));
   DP_CHECK(file.flush());
   return rename_path(temporary, path);
 }
 
 Result<void> flush_folder(const std::string& path) {
-  DP_TRY(File folder, File::open(path, O_RDONLY | O_DIRECTORY));
-  return folder.flush();
+  if (!doppler::flush_folder(path)) return fail_errno("flush", path);
+  return {};
 }
 
 Result<void> rename_path(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) != 0) return fail_errno("make", to);
+  if (!doppler::rename_path(from, to)) return fail_errno("make", to);
   return {};
 }
 
@@ -129,14 +128,14 @@ Result<void> make_folders(const std::string& path) {
 }
 
 Result<uint64_t> free_bytes(const std::string& folder) {
-  struct statvfs status{};
-  if (::statvfs(folder.c_str(), &status) != 0) return fail_errno("look at", folder);
-  return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
+  const auto bytes = free_disk_bytes(folder);
+  if (!bytes) return fail_errno("look at", folder);
+  return *bytes;
 }
 
 Result<File> lock_file(const std::string& path, const std::string& busy) {
-  DP_TRY(File file, File::open(path, O_RDWR | O_CREAT));
-  if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) return file;
+  DP_TRY(File file, File::open(path, kToReadAndWrite));
+  if (file.file_.lock()) return file;
   if (errno == EWOULDBLOCK) return fail(ErrorKind::kIo, "%s", busy.c_str());
   return fail_errno("lock", path);
 }

@@ -1,4 +1,4 @@
-// The few system calls on files that the store needs, with sentences instead of errno.
+// The few calls on files (base/file.h) that the store needs, with sentences instead of errno.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file.h"
 #include "base/result.h"
 
 namespace doppler::store {
@@ -16,28 +17,23 @@ Unexpected fail_errno(const char* verb, const std::string& path);
 
 class File {
  public:
-  static Result<File> open(const std::string& path, int flags);  // open(2); files are made with 0644
-  static Result<File> open_at(const File& folder, const std::string& name, int flags);
-  File(File&& other) noexcept : file_(std::exchange(other.file_, -1)), path_(std::move(other.path_)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(file_, other.file_);
-    path_.swap(other.path_);
-    return *this;
-  }
-  ~File();
+  static Result<File> open(const std::string& path, const OpenMode& mode = kToRead);
+  static Result<File> open_at(const File& folder, const std::string& name, const OpenMode& mode);
 
-  int number() const { return file_; }
-  int release() { return std::exchange(file_, -1); }  // the caller closes it
+  int release_descriptor() { return file_.release_descriptor(); }  // the caller closes it
   const std::string& path() const { return path_; }
+  Result<FileFacts> facts() const;
   Result<uint64_t> size() const;
   Result<void> resize(uint64_t bytes);
   Result<void> write_at(std::span<const uint8_t> bytes, uint64_t offset);
   Result<size_t> read_at(std::span<uint8_t> bytes, uint64_t offset) const;  // less only at the end
+  Result<File> duplicate() const;                                           // of the same open file
   Result<void> flush();                                                     // to the disk
 
  private:
-  File(int file, std::string path) : file_(file), path_(std::move(path)) {}
-  int file_;
+  File(OpenFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  friend Result<File> lock_file(const std::string& path, const std::string& busy);
+  OpenFile file_;
   std::string path_;
 };
 

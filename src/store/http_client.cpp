@@ -140,6 +140,7 @@ Result<void> HttpClient::start(const Request& request, Receiver& receiver) {
   set(CURLOPT_PRIVATE, exchange.get());
   // OpenSSL's own variable for another list of trusted certificates, which libcurl does not look at.
   if (const char* file = std::getenv("SSL_CERT_FILE"); file && *file) set(CURLOPT_CAINFO, file);
+  if (request.is_direct) set(CURLOPT_PROXY, "");
   const std::string range =
       request.range ? format_text("%llu-%llu", static_cast<unsigned long long>(request.range->first),
                                   static_cast<unsigned long long>(request.range->last))
@@ -187,6 +188,11 @@ Result<std::vector<Ended>> HttpClient::wait(uint32_t milliseconds) {
 
 void HttpClient::stop_all() {
   while (!exchanges_.empty()) drop(exchanges_.back().get());
+}
+
+void HttpClient::stop(const Receiver& receiver) {
+  const auto it = std::ranges::find_if(exchanges_, [&](const auto& e) { return e->receiver == &receiver; });
+  if (it != exchanges_.end()) drop(it->get());
 }
 
 void HttpClient::drop(Exchange* exchange) {

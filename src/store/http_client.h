@@ -33,8 +33,9 @@ class Receiver {
 struct Request {
   std::string url;
   std::optional<ByteRange> range;
-  std::string if_range;  // entity tag or date; empty: none
-  std::string bearer;    // access token; empty: none
+  std::string if_range;    // entity tag or date; empty: none
+  std::string bearer;      // access token; empty: none
+  bool is_direct = false;  // without a proxy, for a machine nearby
 };
 
 // Why an exchange failed.
@@ -66,7 +67,9 @@ class HttpClient {
   size_t running() const { return exchanges_.size(); }
   // Works until something ended or the time is over.
   Result<std::vector<Ended>> wait(uint32_t milliseconds);
-  void stop_all();  // without a word to the receivers
+  // Stops all exchanges and does not tell the receivers.
+  void stop_all();
+  void stop(const Receiver& receiver);
 
  private:
   struct Exchange;

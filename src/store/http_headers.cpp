@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -67,6 +68,11 @@ std::optional<ContentRange> parse_content_range(std::string_view value) {
   return out;
 }
 
+std::string content_range(const ByteRange& range, uint64_t total) {
+  return format_text("bytes %llu-%llu/%llu", static_cast<unsigned long long>(range.first),
+                     static_cast<unsigned long long>(range.last), static_cast<unsigned long long>(total));
+}
+
 std::optional<int64_t> parse_http_date(std::string_view value) {
   // Only the one form that is still generated: "Sun, 06 Nov 1994 08:49:37 GMT".
   constexpr size_t kLength = 29;
@@ -80,14 +86,13 @@ std::optional<int64_t> parse_http_date(std::string_view value) {
   const auto year = parse_decimal(value.substr(12, 4));
   if (month == std::end(kMonths) || !day || !hour || !minute || !second || !year) return {};
   if (*day < 1 || *day > 31 || *hour > 23 || *minute > 59 || *second > 60 || *year < 1970) return {};
-  std::tm tm{};
-  tm.tm_year = static_cast<int>(*year) - 1900;
-  tm.tm_mon = static_cast<int>(month - std::begin(kMonths));
-  tm.tm_mday = *day;
-  tm.tm_hour = *hour;
-  tm.tm_min = *minute;
-  tm.tm_sec = *second;
-  return static_cast<int64_t>(::timegm(&tm));
+  namespace chrono = std::chrono;
+  // A day beyond the month's end is one of the next month.
+  const chrono::sys_days first =
+      chrono::year(static_cast<int>(*year)) / static_cast<int>(month - std::begin(kMonths) + 1) / 1;
+  const chrono::sys_seconds at = first + chrono::days(*day - 1) + chrono::hours(*hour) +
+                                 chrono::minutes(*minute) + chrono::seconds(*second);
+  return at.time_since_epoch().count();
 }
 
 std::string http_date(int64_t seconds) {

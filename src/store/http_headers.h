@@ -22,6 +22,7 @@ struct ContentRange {
   std::optional<uint64_t> total;
 };
 std::optional<ContentRange> parse_content_range(std::string_view value);
+std::string content_range(const ByteRange& range, uint64_t total);
 
 // Digits only, no sign, no overflow.
 std::optional<uint64_t> parse_decimal(std::string_view text);

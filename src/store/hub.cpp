@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -27,7 +28,7 @@ constexpr const char* kFolderTexts[] = {
     "merges.txt",         "added_tokens.json",       formats::kSafetensorsIndexName,
     kModulesName};
 // Names of the hub in addresses, whichever server HF_ENDPOINT names.
-constexpr std::string_view kHubHosts[] = {"huggingface.co", "hf.co"};
+constexpr std::string_view kHubHosts[] = {"huggingface.co", "hf.co", "www.huggingface.co"};
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -76,7 +77,23 @@ std::string names_of(const std::vector<HubFile>& files) {
   return out;
 }
 
-// The other parts of a split file come with the first.
+// A vision tower's file lies beside the models and is none.
+bool is_projector(const HubFile& file) {
+  return lower(base_name(file.path)).find("mmproj") != std::string::npos;
+}
+
+// The file that makes a model see; null: there is none. A model uses only one, so f16 goes before other formats.
+const HubFile* choose_projector(const std::vector<HubFile>& ggufs) {
+  const HubFile* out = nullptr;
+  for (const char* usual : {"", "f32", "q8_0", "bf16", "f16"}) {
+    for (const HubFile& file : ggufs) {
+      if (is_projector(file) && (*usual == '\0' || has_quantisation(file.path, usual))) out = &file;
+    }
+  }
+  return out;
+}
+
+// The other parts of a split file come with the first, and the vision tower's file comes with any model.
 Result<HubChoice> choose_gguf(const std::vector<HubFile>& ggufs, const HubFile& chosen) {
   HubChoice out{.kind = "gguf", .entry = base_name(chosen.path), .name = {}, .files = {chosen}};
   const std::string stem = split_stem(chosen.path);
@@ -89,6 +106,8 @@ Result<HubChoice> choose_gguf(const std::vector<HubFile>& ggufs, const HubFile& 
   }
   const std::string file = stem.empty() ? out.entry.substr(0, out.entry.size() - 5) : base_name(stem);
   out.name = store_name_of(file);
+  if (const HubFile* projector = choose_projector(ggufs); projector && !is_projector(chosen))
+    out.files.push_back(*projector);
   return out;
 }
 
@@ -277,22 +296,17 @@ Result<HubRepo> parse_hub_repo(std::string_view text) {
 }
 
 Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name, const ReadHubText& read) {
-  std::vector<HubFile> ggufs;
-  std::ranges::copy_if(repo.files, std::back_inserter(ggufs), is_gguf);
-  // Projectors for pictures lie beside the models and are none.
-  const auto is_projector = [](const HubFile& file) {
-    return lower(base_name(file.path)).starts_with("mmproj");
-  };
+  std::vector<HubFile> all, ggufs;
+  std::ranges::copy_if(repo.files, std::back_inserter(all), is_gguf);
   if (!name.selector.empty()) {
-    for (const HubFile& file : ggufs) {
-      if (file.path == name.selector || base_name(file.path) == name.selector)
-        return choose_gguf(ggufs, file);
+    for (const HubFile& file : all) {
+      if (file.path == name.selector || base_name(file.path) == name.selector) return choose_gguf(all, file);
     }
   }
-  std::erase_if(ggufs, is_projector);
+  std::ranges::copy_if(all, std::back_inserter(ggufs), std::not_fn(is_projector));
   if (!name.selector.empty()) {
     const std::vector<HubFile> found = with_quantisation(ggufs, name.selector);
-    if (found.size() == 1) return choose_gguf(ggufs, found[0]);
+    if (found.size() == 1) return choose_gguf(all, found[0]);
     return fail(ErrorKind::kInvalidInput,
                 "\"%s\" is the name or quantisation of %s GGUF file in %s; it has: %s.",
                 printable(name.selector).c_str(), found.empty() ? "no" : "more than one", name.repo.c_str(),
@@ -308,13 +322,13 @@ Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name, const R
   if (ggufs.empty()) return choose_folder(repo, name, read);
   for (const char* usual : kUsualQuantisations) {
     const std::vector<HubFile> found = with_quantisation(ggufs, usual);
-    if (found.size() == 1) return choose_gguf(ggufs, found[0]);
+    if (found.size() == 1) return choose_gguf(all, found[0]);
   }
   const std::string stem = split_stem(ggufs[0].path);
   const bool is_one = ggufs.size() == 1 || (!stem.empty() && std::ranges::all_of(ggufs, [&](const auto& f) {
                         return split_stem(f.path) == stem;
                       }));
-  if (is_one) return choose_gguf(ggufs, ggufs[0]);
+  if (is_one) return choose_gguf(all, ggufs[0]);
   return fail(ErrorKind::kInvalidInput,
               "%s has several GGUF files; name one as %s:FILE or %s:QUANTISATION. It has: %s.",
               name.repo.c_str(), name.repo.c_str(), name.repo.c_str(), names_of(ggufs).c_str());

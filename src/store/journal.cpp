@@ -1,17 +1,12 @@
 #include "store/journal.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <numeric>
 
+#include "base/bytes.h"
 #include "base/json.h"
-#include "store/files.h"
+#include "base/process.h"
 
 namespace doppler::store {
 namespace {
@@ -20,34 +15,46 @@ static_assert(std::endian::native == std::endian::little, "The table is written 
 
 constexpr int64_t kVersion = 1;
 
-std::string boot_id() {
-  return std::string(trim(read_small_file("/proc/sys/kernel/random/boot_id").value_or("")));
-}
+constexpr OpenMode kJournalMode{.writes = true, .makes = true, .follows_links = false};
 
 struct Notes {
   Json head;
+  uint64_t piece_bytes = kPieceBytes;
   std::vector<uint64_t> done;
 };
 
-uint64_t piece_count(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
+uint64_t piece_count(uint64_t bytes, uint64_t piece_bytes) { return (bytes + piece_bytes - 1) / piece_bytes; }
+
+bool is_piece_size(int64_t bytes) {
+  return bytes >= static_cast<int64_t>(kLeastPieceBytes) && bytes <= static_cast<int64_t>(kPieceBytes) &&
+         std::has_single_bit(static_cast<uint64_t>(bytes));
+}
 
 // The content of a journal, if it is whole and sound.
-std::optional<Notes> read_notes(int file) {
+std::optional<Notes> read_notes(const File& file) {
   std::string head(kJournalHead, '\0');
-  if (::pread(file, head.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) return {};
+  const auto head_bytes = file.read_at({reinterpret_cast<uint8_t*>(head.data()), head.size()}, 0);
+  if (!head_bytes || *head_bytes != head.size()) return {};
   auto parsed = parse_json(head, "journal", 2);
   if (!parsed) return {};
   const auto version = get_integer(*parsed, "version"), bytes = get_integer(*parsed, "bytes");
+  const auto piece = get_integer(*parsed, "piece_bytes");
+  if (!piece || (*piece && !is_piece_size(**piece))) return {};
   if (!version || *version != kVersion || !bytes || !*bytes || **bytes <= 0) return {};
   const auto total = static_cast<uint64_t>(**bytes);
   if (total > kMostFileBytes) return {};
-  Notes notes{.head = std::move(*parsed), .done = std::vector<uint64_t>(piece_count(total))};
-  const size_t table = notes.done.size() * sizeof(uint64_t);
-  struct stat status{};
-  if (::fstat(file, &status) != 0 || static_cast<uint64_t>(status.st_size) != kJournalHead + table) return {};
-  if (::pread(file, notes.done.data(), table, kJournalHead) != static_cast<ssize_t>(table)) return {};
+  const uint64_t piece_bytes = *piece ? static_cast<uint64_t>(**piece) : kPieceBytes;
+  Notes notes{.head = std::move(*parsed),
+              .piece_bytes = piece_bytes,
+              .done = std::vector<uint64_t>(piece_count(total, piece_bytes))};
+  const std::span<uint8_t> table(reinterpret_cast<uint8_t*>(notes.done.data()),
+                                 notes.done.size() * sizeof(uint64_t));
+  const auto size = file.size();
+  if (!size || *size != kJournalHead + table.size()) return {};
+  const auto table_bytes = file.read_at(table, kJournalHead);
+  if (!table_bytes || *table_bytes != table.size()) return {};
   for (size_t i = 0; i < notes.done.size(); ++i) {
-    if (notes.done[i] > std::min(kPieceBytes, total - i * kPieceBytes)) return {};
+    if (notes.done[i] > std::min(piece_bytes, total - i * piece_bytes)) return {};
   }
   return notes;
 }
@@ -67,44 +74,43 @@ bool is_same_file(const Json& head, const JournalKey& key) {
 
 }  // namespace
 
-Journal::Journal(Journal&& other) noexcept
-    : file_(std::exchange(other.file_, -1)),
-      path_(std::move(other.path_)),
-      key_(std::move(other.key_)),
-      done_(std::move(other.done_)),
-      changed_(other.changed_) {}
-
-Journal& Journal::operator=(Journal&& other) noexcept {
-  std::swap(file_, other.file_);
-  path_ = std::move(other.path_);
-  key_ = std::move(other.key_);
-  done_ = std::move(other.done_);
-  changed_ = other.changed_;
-  return *this;
-}
-
-Journal::~Journal() {
-  if (file_ >= 0) ::close(file_);
-}
-
 Result<Journal> Journal::open(const std::string& path, const JournalKey& key) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (file < 0) return fail_errno("open", path);
-  Journal journal(file, path, key);
-  if (auto notes = read_notes(file); notes && is_same_file(notes->head, key)) {
-    journal.done_ = std::move(notes->done);
+  DP_TRY(File file, File::open(path, kJournalMode));
+  Journal journal(std::move(file), key);
+  if (auto notes = read_notes(journal.file_); notes && is_same_file(notes->head, key)) {
+    if (notes->piece_bytes > key.piece_bytes) {
+      DP_CHECK(journal.cut(notes->done, notes->piece_bytes));
+    } else {
+      journal.done_ = std::move(notes->done);
+      journal.key_.piece_bytes = notes->piece_bytes;
+    }
     return journal;
   }
-  struct stat status{};
-  journal.changed_ = ::fstat(file, &status) == 0 && status.st_size > 0;
-  DP_CHECK(journal.write_new());
+  const auto size = journal.file_.size();
+  journal.changed_ = size && *size > 0;
+  DP_CHECK(journal.reset());
   return journal;
 }
 
-Result<void> Journal::write_new() {
-  done_.assign(piece_count(key_.bytes), 0);
+Result<void> Journal::reset() {
+  return write(std::vector<uint64_t>(piece_count(key_.bytes, key_.piece_bytes)));
+}
+
+// The part of a larger piece that is done is its beginning, so it fills the first of the smaller pieces.
+Result<void> Journal::cut(const std::vector<uint64_t>& done, uint64_t piece_bytes) {
+  std::vector<uint64_t> smaller(piece_count(key_.bytes, key_.piece_bytes));
+  for (size_t i = 0; i < smaller.size(); ++i) {
+    const uint64_t at = i * key_.piece_bytes, of_larger = done[at / piece_bytes], before = at % piece_bytes;
+    smaller[i] = of_larger > before ? std::min(of_larger - before, size(i)) : 0;
+  }
+  return write(std::move(smaller));
+}
+
+Result<void> Journal::write(std::vector<uint64_t> done) {
+  done_ = std::move(done);
   const Json head = {{"version", kVersion},
                      {"bytes", key_.bytes},
+                     {"piece_bytes", key_.piece_bytes},
                      {"validator", key_.validator},
                      {"sha256", key_.sha256 ? sha256_hex(*key_.sha256) : ""},
                      {"boot", boot_id()}};
@@ -112,15 +118,14 @@ Result<void> Journal::write_new() {
   text.resize(kJournalHead - 1, ' ');
   text += '\n';
   // The head last: a half written journal is no journal.
-  const uint64_t table = done_.size() * sizeof(uint64_t);
-  if (::ftruncate(file_, 0) != 0 || ::ftruncate(file_, static_cast<off_t>(kJournalHead + table)) != 0 ||
-      ::pwrite(file_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    return fail_errno("write", path_);
-  }
-  return {};
+  const std::span<const uint8_t> table = bytes_of(done_);
+  DP_CHECK(file_.resize(0));
+  DP_CHECK(file_.resize(kJournalHead + table.size()));
+  DP_CHECK(file_.write_at(table, kJournalHead));
+  return file_.write_at(text_bytes(text), 0);
 }
 
-uint64_t Journal::size(size_t piece) const { return std::min(kPieceBytes, key_.bytes - begin(piece)); }
+uint64_t Journal::size(size_t piece) const { return std::min(key_.piece_bytes, key_.bytes - begin(piece)); }
 
 uint64_t Journal::total_done() const { return std::accumulate(done_.begin(), done_.end(), uint64_t{0}); }
 
@@ -135,20 +140,12 @@ uint64_t Journal::contiguous() const {
 
 Result<void> Journal::note(size_t piece, uint64_t done) {
   done_[piece] = done;
-  const auto place = static_cast<off_t>(kJournalHead + piece * sizeof(uint64_t));
-  if (::pwrite(file_, &done, sizeof(done), place) != static_cast<ssize_t>(sizeof(done))) {
-    return fail_errno("write", path_);
-  }
-  return {};
+  return file_.write_at(bytes_of(done), kJournalHead + piece * sizeof(uint64_t));
 }
 
-Result<void> Journal::reset() { return write_new(); }
-
 std::optional<uint64_t> journalled_bytes(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return {};
-  const auto notes = read_notes(file);
-  ::close(file);
+  const auto file = File::open(path, {.follows_links = false});
+  const auto notes = file ? read_notes(*file) : std::nullopt;
   if (!notes) return {};
   return std::accumulate(notes->done.begin(), notes->done.end(), uint64_t{0});
 }

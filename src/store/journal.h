@@ -12,17 +12,22 @@
 
 #include "base/result.h"
 #include "base/sha256.h"
+#include "store/files.h"
 
 namespace doppler::store {
 
 inline constexpr uint64_t kJournalHead = 4096;
-inline constexpr uint64_t kPieceBytes = 8ull << 20;     // one range request each
+inline constexpr uint64_t kPieceBytes = 8ull << 20;  // usually; one range request each
+inline constexpr uint64_t kLeastPieceBytes = 1 << 20;
 inline constexpr uint64_t kMostFileBytes = 1ull << 46;  // 64 TiB: the table then has 32 MiB
 
 struct JournalKey {
   uint64_t bytes = 0;
   std::string validator;         // of the server's file (remote.h); empty: it has none
   std::optional<Sha256> sha256;  // expected
+  // A journal with larger pieces is cut into pieces of this size. One with smaller pieces keeps these. The size is
+  // kPieceBytes divided by a power of two, and at least kLeastPieceBytes.
+  uint64_t piece_bytes = kPieceBytes;
 };
 
 class Journal {
@@ -31,14 +36,12 @@ class Journal {
   // expected hash or validator. Without a hash, notes do not outlive a restart of the machine: the disk may then lack
   // bytes that were never flushed, and no check would notice. changed() says that notes were thrown away.
   static Result<Journal> open(const std::string& path, const JournalKey& key);
-  Journal(Journal&& other) noexcept;
-  Journal& operator=(Journal&& other) noexcept;
-  ~Journal();
 
   bool changed() const { return changed_; }
   size_t pieces() const { return done_.size(); }
-  uint64_t begin(size_t piece) const { return piece * kPieceBytes; }
+  uint64_t begin(size_t piece) const { return piece * key_.piece_bytes; }
   uint64_t size(size_t piece) const;
+  uint64_t piece_bytes() const { return key_.piece_bytes; }
   uint64_t done(size_t piece) const { return done_[piece]; }
   uint64_t total_done() const;
   // Bytes from the beginning of the file without a gap.
@@ -48,11 +51,10 @@ class Journal {
   Result<void> reset();  // notes that no byte is there
 
  private:
-  Journal(int file, std::string path, JournalKey key)
-      : file_(file), path_(std::move(path)), key_(std::move(key)) {}
-  Result<void> write_new();
-  int file_ = -1;
-  std::string path_;
+  Journal(File file, JournalKey key) : file_(std::move(file)), key_(std::move(key)) {}
+  Result<void> write(std::vector<uint64_t> done);
+  Result<void> cut(const std::vector<uint64_t>& done, uint64_t piece_bytes);
+  File file_;
   JournalKey key_;
   std::vector<uint64_t> done_;
   bool changed_ = false;

@@ -1,13 +1,11 @@
 #include "store/model_store.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/json.h"
+#include "base/own_folders_native.h"
 #include "base/text.h"
 #include "store/files.h"
 #include "store/store_writer.h"
@@ -64,13 +62,8 @@ std::string store_name_of(std::string_view text) {
 }
 
 Result<std::string> store_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (const std::string home = variable("DOPPLER_HOME"); !home.empty()) return home + "/models";
-  if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) return data + "/doppler/models";
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.local/share/doppler/models";
+  if (const std::string home = environment_variable("DOPPLER_HOME"); !home.empty()) return home + "/models";
+  if (const std::string data = user_folder(UserFolder::kData); !data.empty()) return data + "/models";
   return fail(ErrorKind::kInvalidInput,
               "There is no place for models: none of DOPPLER_HOME, XDG_DATA_HOME and HOME is set.");
 }
@@ -191,17 +184,22 @@ Result<StoredModel> ModelStore::copy(const std::string& name, const std::string&
   return find(to);
 }
 
-Result<void> ModelStore::copy_out(const std::string& name, const std::string& path) const {
+Result<std::string> ModelStore::copy_out(const std::string& name, const std::string& path) const {
   DP_TRY(const StoredModel model, find(name));
   std::error_code error;
   const bool is_single = model.record.files.size() == 1;
   fs::path target = path;
-  if (is_single && fs::is_directory(target, error)) target /= model.record.files[0].file;
+  if (is_single && (!target.has_filename() || fs::is_directory(target, error))) {
+    target /= model.record.files[0].file;
+  } else if (!target.has_filename()) {
+    target = target.parent_path();  // without the last /
+  }
   if (fs::exists(target, error)) {
     return fail(ErrorKind::kInvalidInput, "%s exists already; nothing was copied.", target.string().c_str());
   }
   const std::string temporary = target.string() + kUnfinishedSuffix;
   DP_CHECK(remove_tree(temporary));
+  if (target.has_parent_path()) DP_CHECK(make_folders(target.parent_path().string()));
   if (!is_single) DP_CHECK(make_folders(temporary));
   for (const StoredFile& file : model.record.files) {
     const std::string to = is_single ? temporary : temporary + "/" + file.file;
@@ -212,7 +210,8 @@ Result<void> ModelStore::copy_out(const std::string& name, const std::string& pa
                   error.message().c_str());
     }
   }
-  return rename_path(temporary, target.string());
+  DP_CHECK(rename_path(temporary, target.string()));
+  return target.string();
 }
 
 }  // namespace doppler::store

@@ -62,7 +62,7 @@ bool is_store_name(std::string_view name);
 // The nearest store name to any text: "my model (1).gguf" -> "my-model-1". Empty: no character can be kept.
 std::string store_name_of(std::string_view text);
 
-// $DOPPLER_HOME/models, else $XDG_DATA_HOME/doppler/models, else ~/.local/share/doppler/models.
+// $DOPPLER_HOME/models, else "models" in user_folder(UserFolder::kData).
 Result<std::string> store_folder();
 
 class ModelStore {
@@ -81,8 +81,9 @@ class ModelStore {
   Result<uint64_t> remove(const std::string& name) const;  // bytes freed
   // Under another name, by hard links where the disk has them.
   Result<StoredModel> copy(const std::string& name, const std::string& to) const;
-  // The model's files, without the record, into `path`: a file if the model is one, otherwise a folder.
-  Result<void> copy_out(const std::string& name, const std::string& path) const;
+  // The model's files, without the record, to `path`: a file if the model is one, otherwise a folder. A model of one
+  // file goes into a `path` that is a folder or ends with /. Folders are made. Gives the path of the file or folder.
+  Result<std::string> copy_out(const std::string& name, const std::string& path) const;
 
  private:
   std::string folder_;

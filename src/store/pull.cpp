@@ -1,7 +1,5 @@
 #include "store/pull.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include "base/text.h"
@@ -69,20 +67,22 @@ Result<StoredFile> Pull::fetch(const StoreWriter& writer, const ListedFile& list
                         .sha256 = listed.sha256};
   const DownloadOptions options{
       .connections = options_.connections,
+      .peers = options_.peers,
       .on_progress = [&](uint64_t done, uint64_t total) { show(listed, done, total); },
       .on_notice = options_.on_notice,
   };
   DP_TRY(const Downloaded done, download(web_, job, options));
   pulled_.resumed_bytes += done.resumed_bytes;
   pulled_.received_bytes += done.received_bytes;
+  pulled_.peer_bytes += done.peer_bytes;
   return StoredFile{
       .file = listed.file, .bytes = done.bytes, .sha256 = done.sha256, .is_verified = done.is_verified};
 }
 
 Result<StoredFile> Pull::copy(const StoreWriter& writer, const ListedFile& listed) {
   const std::string path = writer.path_of(listed.file) + kUnfinishedSuffix;
-  DP_TRY(const File from, File::open(listed.from, O_RDONLY));
-  DP_TRY(File to, File::open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW));
+  DP_TRY(const File from, File::open(listed.from));
+  DP_TRY(File to, File::open(path, {.writes = true, .makes = true, .empties = true, .follows_links = false}));
   DP_TRY(const uint64_t bytes, from.size());
   std::vector<uint8_t> buffer(kCopyBytes);
   Sha256Hasher hasher;
@@ -113,7 +113,7 @@ Result<StoredFile> Pull::copy(const StoreWriter& writer, const ListedFile& liste
 // An address may give anything; only what begins like a model is stored.
 Result<void> Pull::check_is_model(const std::string& path) const {
   if (list_.kind != "gguf") return {};
-  DP_TRY(const File file, File::open(path, O_RDONLY));
+  DP_TRY(const File file, File::open(path));
   DP_TRY(const uint64_t size, file.size());
   std::vector<uint8_t> first(formats::kRecogniseBytes);
   DP_TRY(const size_t count, file.read_at(first, 0));
@@ -169,6 +169,11 @@ std::string missing_files(const DownloadList& list, const Record& record) {
 Result<Pulled> pull(const std::string& source, const ModelStore& store, const PullOptions& options) {
   Web web(options.web);
   DP_TRY(const DownloadList list, list_downloads(source, options.list, store, web));
+  return pull_listed(list, store, options, web);
+}
+
+Result<Pulled> pull_listed(const DownloadList& list, const ModelStore& store, const PullOptions& options,
+                           Web& web) {
   DP_CHECK(make_folders(store.folder()));
   DP_TRY(const bool was_finished_now, finish_remains(store, list.name));
   if (store.has(list.name) && (!options.replace || was_finished_now)) {

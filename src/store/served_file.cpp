@@ -1,10 +1,6 @@
 #include "store/served_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "store/url.h"
@@ -41,31 +37,27 @@ const char* type_of(std::string_view path) {
 
 // Hidden files may hold secrets, unfinished ones are no models.
 bool may_be_served(std::string_view part) {
-  return !part.empty() && part[0] != '.' && !part.ends_with(".part") && !part.ends_with(".journal");
+  return is_one_name(part) && part[0] != '.' && !part.ends_with(".part") && !part.ends_with(".journal");
 }
 
 // The path without links, if it is inside.
 std::optional<std::string> real_path_inside(const std::string& root, const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  if (!resolved) return {};
-  std::string real(resolved);
-  std::free(resolved);
-  const std::string prefix = root == "/" ? root : root + "/";
-  return real.starts_with(prefix) ? std::optional(real.substr(prefix.size())) : std::nullopt;
+  const auto real = real_path(path);
+  const std::string prefix = root.ends_with('/') ? root : root + "/";
+  if (!real || !real->starts_with(prefix)) return {};
+  return real->substr(prefix.size());
 }
 
 }  // namespace
 
 Result<std::string> served_root(const std::string& folder) {
-  char* resolved = ::realpath(folder.c_str(), nullptr);
-  if (!resolved) return fail_errno("serve", folder);
-  std::string real(resolved);
-  std::free(resolved);
-  struct stat status{};
-  if (::stat(real.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+  auto real = real_path(folder);
+  if (!real) return fail_errno("serve", folder);
+  const auto facts = facts_of(*real);
+  if (!facts || facts->kind != FileKind::kFolder) {
     return fail(ErrorKind::kInvalidInput, "%s is no folder.", folder.c_str());
   }
-  return real;
+  return std::move(*real);
 }
 
 std::optional<ServedFile> open_served(const std::string& root, std::string_view request_path) {
@@ -77,23 +69,25 @@ std::optional<ServedFile> open_served(const std::string& root, std::string_view 
   const auto inside = real_path_inside(root, root + *decoded);
   if (!inside) return {};
   // Opens the path part by part without following links, so that no one can insert a link meanwhile.
-  auto at = File::open(root, O_RDONLY | O_DIRECTORY);
+  auto at = File::open(root, kToReadFolder);
   const std::vector<std::string> parts = split(*inside, '/');
   for (size_t i = 0; at && i < parts.size(); ++i) {
     if (!may_be_served(parts[i])) return {};
     const bool is_last = i + 1 == parts.size();
-    at = File::open_at(*at, parts[i], O_RDONLY | O_NOFOLLOW | O_NONBLOCK | (is_last ? 0 : O_DIRECTORY));
+    at = File::open_at(*at, parts[i], {.follows_links = false, .is_folder = !is_last, .waits = false});
   }
   if (!at) return {};
-  struct stat status{};
-  if (::fstat(at->number(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const auto facts = at->facts();
+  if (!facts || facts->kind != FileKind::kRegular) return {};
+  constexpr int64_t kSecond = 1'000'000'000;
   return ServedFile{
       .file = std::move(*at),
-      .bytes = static_cast<uint64_t>(status.st_size),
-      .etag = format_text("\"%llx-%llx-%llx.%lx\"", static_cast<unsigned long long>(status.st_ino),
-                          static_cast<unsigned long long>(status.st_size),
-                          static_cast<unsigned long long>(status.st_mtim.tv_sec), status.st_mtim.tv_nsec),
-      .last_modified = http_date(status.st_mtim.tv_sec),
+      .bytes = facts->bytes,
+      .etag = format_text("\"%llx-%llx-%llx.%llx\"", static_cast<unsigned long long>(facts->number),
+                          static_cast<unsigned long long>(facts->bytes),
+                          static_cast<unsigned long long>(facts->modified_ns / kSecond),
+                          static_cast<unsigned long long>(facts->modified_ns % kSecond)),
+      .last_modified = http_date(facts->modified_ns / kSecond),
       .content_type = type_of(*decoded),
   };
 }

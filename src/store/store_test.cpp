@@ -175,8 +175,8 @@ TEST(Hub, AddressesAreNamesToo) {
     const auto name = path ? hub_name_of_page(*path) : std::nullopt;
     return name ? name->text() : "none";
   };
-  for (const char* prefix :
-       {"hf.co/", "huggingface.co/", "https://huggingface.co/", "HTTPS://HF.CO/", "http://hf.co/"}) {
+  for (const char* prefix : {"hf.co/", "huggingface.co/", "https://huggingface.co/", "HTTPS://HF.CO/",
+                             "http://hf.co/", "https://www.huggingface.co/"}) {
     const std::string page = prefix + std::string("org/name");
     EXPECT_EQ(meant(page), "org/name") << prefix;
     EXPECT_EQ(meant(page + "/"), "org/name") << prefix;

@@ -1,7 +1,5 @@
 #include "store/store_writer.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
@@ -47,7 +45,7 @@ Result<void> check_names(const DownloadList& list) {
       return !folder.empty() && (other.file == folder || other.file + kUnfinishedSuffix == folder ||
                                  other.file + ".journal" == folder);
     });
-    if (!is_safe_stored_name(name) || is_reserved || clashes) {
+    if (!is_safe_stored_name(name) || !are_names(name) || is_reserved || clashes) {
       return fail(ErrorKind::kInvalidInput,
                   "The source has a file \"%s\", a name that the store does not take.",
                   printable(name).c_str());
@@ -91,8 +89,9 @@ Result<void> sweep(const std::string& folder, const DownloadList& list) {
   std::error_code error;
   std::vector<std::string> extra;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (keep.contains(it->path().string().substr(folder.size() + 1))) continue;
-    extra.push_back(it->path().string());
+    const std::string path = it->path().generic_string();
+    if (keep.contains(path.substr(folder.size() + 1))) continue;
+    extra.push_back(path);
     it.disable_recursion_pending();
   }
   for (const std::string& path : extra) DP_CHECK(remove_tree(path));
@@ -127,11 +126,7 @@ Result<void> put_in_place(const ModelStore& store, const std::string& name, cons
 
 }  // namespace
 
-uint64_t disk_bytes(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return 0;
-  return static_cast<uint64_t>(status.st_blocks) * 512;  // the unit of st_blocks, whatever the disk's
-}
+uint64_t disk_bytes(const std::string& path) { return facts_of(path).value_or(FileFacts{}).disk_bytes; }
 
 Result<File> lock_unfinished(const std::string& folder, const std::string& name) {
   return lock_file(folder + "/" + kLockName,

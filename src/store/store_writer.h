@@ -17,7 +17,7 @@ namespace doppler::store {
 
 struct ListedFile {
   std::string file;               // its name in the store; may have a folder: "1_Pooling/config.json"
-  std::string from;               // an address, or a path
+  std::string from;               // an address, or a path; empty: only the peers have it
   std::optional<uint64_t> bytes;  // as far as the source tells
   std::optional<Sha256> sha256;
 };

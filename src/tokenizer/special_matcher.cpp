@@ -9,9 +9,17 @@
 namespace doppler::tokenizer {
 namespace {
 
+// The \w of Hugging Face's regular expressions: letters, marks, numerals, what joins words, circled letters.
 bool is_word(char32_t code) {
+  constexpr struct {
+    char32_t first, last;
+  } kOthers[] = {
+      {0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+  if (code == kInvalidCodePoint) return false;
   const Category c = category(code);
-  return code != kInvalidCodePoint && (c <= Category::kNo || c == Category::kPc);  // letters, marks, numbers
+  return c <= Category::kNl || c == Category::kPc || std::ranges::any_of(kOthers, [&](const auto& range) {
+           return range.first <= code && code <= range.last;
+         });
 }
 
 char32_t character_before(std::string_view text, size_t at) {

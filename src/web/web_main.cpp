@@ -137,6 +137,12 @@ DP_HOST_EXPORT("doppler_embed") void export_embed(uint32_t call, char* data, uin
   start(call, embed(call, std::move(*request)));
 }
 
+DP_HOST_EXPORT("doppler_rerank") void export_rerank(uint32_t call, char* data, uint32_t bytes) {
+  auto request = take_request(data, bytes);
+  if (!request) return answer(call, forward(std::move(request).error()));
+  start(call, instance().model.rerank(std::move(*request)));
+}
+
 DP_HOST_EXPORT("doppler_save") void export_save(uint32_t call, char* data, uint32_t bytes) {
   auto request = take_request(data, bytes);
   if (!request) return answer(call, forward(std::move(request).error()));
@@ -148,6 +154,12 @@ DP_HOST_EXPORT("doppler_restore") void export_restore(uint32_t call, char* data,
   std::vector<uint8_t> saved(data, data + bytes);
   std::free(data);
   start(call, instance().model.restore(std::move(saved)));
+}
+
+// data: as WebPictures::add() takes it.
+DP_HOST_EXPORT("doppler_picture") void export_picture(uint32_t call, char* data, uint32_t bytes) {
+  answer(call, instance().model.add_picture({reinterpret_cast<const uint8_t*>(data), bytes}));
+  std::free(data);
 }
 
 DP_HOST_EXPORT("doppler_tokenize") void export_tokenize(uint32_t call, char* data, uint32_t bytes) {

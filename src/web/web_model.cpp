@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/embed.h"
 #include "engine/generation_json.h"
 #include "engine/model_options.h"
 #include "engine/session_file.h"
@@ -29,14 +28,21 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
   DP_CO_TRY(model::RunnerOptions runner, engine::runner_options(options));
   auto opening = gpu::Device::open({});
   DP_CO_TRY(device_, co_await std::move(opening));
+  std::unique_ptr<formats::FileSet> projector;
+  if (!options.mmproj.empty()) {
+    WebFiles beside = files;
+    beside.root = beside.main_file = options.mmproj;
+    projector = make_web_file_set(std::move(beside));
+  }
   auto loading = engine::load_model(*device_, make_web_file_set(std::move(files)), std::move(runner),
-                                    options.chat_template, std::move(progress));
+                                    options.chat_template, std::move(progress), {}, {}, std::move(projector));
   auto loaded = co_await std::move(loading);
   if (!loaded) {
     device_.reset();
     co_return forward(std::move(loaded).error());
   }
   loaded_ = std::move(*loaded);
+  pictures_ = std::make_unique<WebPictures>(*loaded_);
   if (loaded_->runner->runner()) {
     DP_CO_TRY(streams_, WebStreams::create(*loaded_));
   }
@@ -53,11 +59,13 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
                   {"lane", options.lane},
                   {"sequences", options.sequences},
                   {"embeddingDim", info.embedding_dim},
+                  {"givesScores", info.gives_scores},
                   {"trainedCtxLen", info.trained_ctx_len},
                   {"weightBytes", info.weight_bytes},
                   {"cacheBytes", info.cache_bytes},
                   {"scratchBytes", info.scratch_bytes},
                   {"loadSeconds", info.load.seconds},
+                  {"readsImages", info.reads_images},
                   {"hasTokenizer", info.has_tokenizer},
                   {"hasChatTemplate", info.has_chat_template},
                   {"variants", std::move(variants)}});
@@ -91,6 +99,8 @@ Task<Result<Json>> WebModel::generate(uint32_t call, Json request, PieceCallback
                           .prompt = {ids.begin(), ids.end()},
                           .generated = {known.begin(), known.end()},
                           .options = std::move(options)};
+  if (std::ranges::any_of(asked.prompt, model::is_image_token))
+    asked.images = pictures_->named_by(asked.prompt);
   std::optional<ChatReader> reader;  // outlives what tells it pieces
   PieceCallback tell = on_piece;
   if (const Json* reading = find(request, "reading")) {
@@ -117,18 +127,15 @@ void WebModel::cancel(uint32_t call) {
   if (streams_) streams_->cancel(call);
 }
 
-Task<Result<Embedding>> WebModel::embed(Json request) {
-  DP_CO_CHECK(check_idle());
-  DP_CO_TRY(const EmbedOptions options, read_embed_options(request));
-  DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
-  auto running = engine::embed(*loaded_->runner, {ids.begin(), ids.end()}, options);
-  co_return co_await std::move(running);
-}
-
 Result<Json> WebModel::begin_chat(const Json& request) const {
   if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
   DP_TRY(const auto has_grammars, get_bool(request, "hasGrammars"));
-  return web::begin_chat(loaded_->text, member(request, "chat"), has_grammars.value_or(false));
+  return web::begin_chat(loaded_->text, member(request, "chat"), has_grammars.value_or(false), *pictures_);
+}
+
+Result<Json> WebModel::add_picture(std::span<const uint8_t> bytes) {
+  if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
+  return pictures_->add(bytes);
 }
 
 Result<Json> WebModel::read_grammar(const Json& request) const {
@@ -186,6 +193,9 @@ Task<Result<std::vector<uint8_t>>> WebModel::save(Json request) {
   DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
   engine::SessionFile session;
   session.tokens.assign(ids.begin(), ids.end());
+  if (std::ranges::any_of(session.tokens, model::is_image_token)) {
+    co_return fail(ErrorKind::kUnsupported, "A session whose text has pictures cannot be saved.");
+  }
   auto saving = streams_->save(session.tokens);
   DP_CO_TRY(session.cache, co_await std::move(saving));
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "doppler/doppler.h"
 #include "engine/loaded_model.h"
+#include "web/web_pictures.h"
 #include "web/web_streams.h"
 
 namespace doppler::web {
@@ -26,8 +27,12 @@ class WebModel {
   Task<Result<Json>> generate(uint32_t call, Json request, PieceCallback on_piece);
   // request: {"tokens", "dimensions", "truncate"}. The vector of a text, of a model that gives embeddings.
   Task<Result<Embedding>> embed(Json request);
+  // {"query", "text"} -> {"score", "tokens"}, of a model with a head of classes. score: 0 to 1.
+  Task<Result<Json>> rerank(Json request);
   // Begins a chat, or only reads its grammar: web_chat.h. {"chat", "hasGrammars"} -> {"tokens", "reading", "grammar"}
   Result<Json> begin_chat(const Json& request) const;
+  // As WebPictures::add().
+  Result<Json> add_picture(std::span<const uint8_t> bytes);
   // {"fields", "hasGrammars"} -> {"kind", "text", "source"}
   Result<Json> read_grammar(const Json& request) const;
   // The spelling of each token, as its count of bytes (u16) and the bytes: 0 for tokens that stand for no text. The
@@ -54,6 +59,7 @@ class WebModel {
 
   std::unique_ptr<gpu::Device> device_;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded_;
+  std::unique_ptr<WebPictures> pictures_;
   std::unique_ptr<WebStreams> streams_;  // null: the model writes no text. Last, since it uses the others
 };
 

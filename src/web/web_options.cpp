@@ -84,6 +84,9 @@ Result<LoadOptions> read_load_options(const Json& json) {
   DP_CHECK(read(json, "chunk", out.chunk));
   DP_CHECK(read(json, "chatTemplate", out.chat_template));
   DP_CHECK(read(json, "sequences", out.sequences));
+  out.images = false;  // a tower takes memory that pages have little of
+  DP_CHECK(read(json, "images", out.images));
+  DP_CHECK(read(json, "mmproj", out.mmproj));
   DP_CHECK(read(json, "poolTokens", out.pool_tokens));
   if (const Json* kernels = find(json, "kernels"); kernels && kernels->is_object()) {
     for (const auto& [operation, variant] : kernels->items()) {
@@ -126,6 +129,9 @@ Result<GenerateOptions> read_generate_options(const Json& json) {
   DP_CHECK(read(json, "addSpecial", out.add_special));
   DP_CHECK(read(json, "logprobs", out.logprobs));
   DP_CHECK(read(json, "topLogprobs", out.top_logprobs));
+  DP_CHECK(read(json, "draft", out.draft));
+  DP_CHECK(read(json, "draftRows", out.draft_rows));
+  DP_CHECK(read(json, "prediction", out.prediction));
   std::string when_full = "stop";
   DP_CHECK(read(json, "whenFull", when_full));
   if (when_full != "stop" && when_full != "slide") {
@@ -149,11 +155,11 @@ Result<std::vector<int32_t>> read_tokens(const Json& json, std::string_view key)
   if (list && list->is_array()) {
     for (const Json& entry : *list) {
       const int64_t id = entry.is_number_integer() ? entry.get<int64_t>() : -1;
-      if (id < 0 || id > INT32_MAX) {
+      if (id < 0 || id > UINT32_MAX) {
         return fail(ErrorKind::kInvalidInput, "A token is %s; token ids are whole numbers from 0.",
                     printable(to_text(entry)).c_str());
       }
-      tokens.push_back(static_cast<int32_t>(id));
+      tokens.push_back(static_cast<int32_t>(static_cast<uint32_t>(id)));  // a picture's have the highest bit
     }
   }
   return tokens;

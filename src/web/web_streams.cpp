@@ -41,12 +41,12 @@ Task<Result<void>> WebStreams::restore(std::span<const uint32_t> tokens, std::sp
 }
 
 Task<Result<Generation>> WebStreams::generate(Asked asked, PieceCallback on_piece) {
-  if (asked.options.batch > 0) scheduler_->set_decode_steps(asked.options.batch);
   auto line = std::make_shared<Line>(Line{
       .call = asked.call,
       .answer = engine::StreamAnswer(loaded_.text.tokenizer, engine::answer_config(loaded_),
                                      std::move(asked.prompt), std::move(asked.options), asked.show_special),
       .guide = std::move(asked.guide),
+      .images = std::move(asked.images),
       .on_piece = std::move(on_piece),
       .stream = nullptr,
       .ended = {}});
@@ -71,7 +71,7 @@ void WebStreams::cancel(uint32_t call) {
 }
 
 Result<void> WebStreams::submit(Line& line) {
-  DP_TRY(engine::Request request, line.answer.next_request({.guide = line.guide}));
+  DP_TRY(engine::Request request, line.answer.next_request({.guide = line.guide, .images = line.images}));
   DP_TRY(line.stream, scheduler_->submit(std::move(request)));
   return {};
 }

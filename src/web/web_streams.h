@@ -29,6 +29,7 @@ class WebStreams {
     GenerateOptions options;
     bool show_special = false;  // special tokens are part of the text
     std::shared_ptr<engine::Guide> guide = nullptr;
+    std::vector<std::shared_ptr<const model::HeldImage>> images = {};  // whose tokens the prompt has
   };
   Task<Result<Generation>> generate(Asked asked, PieceCallback on_piece);
   // The generation of that call, if there is one, ends with what it has.
@@ -44,6 +45,7 @@ class WebStreams {
     uint32_t call;
     engine::StreamAnswer answer;
     std::shared_ptr<engine::Guide> guide;
+    std::vector<std::shared_ptr<const model::HeldImage>> images;
     PieceCallback on_piece;
     std::shared_ptr<engine::Stream> stream;
     Completion<Result<void>> ended;

@@ -37,7 +37,7 @@ def row(flag):
 
 
 def tables(verbs):
-    """verbs: name to (summary, usage, flags)."""
+    """verbs: what verbs_of() gives."""
     users = {}
     for verb, (_, _, flags) in verbs.items():
         for flag in flags:
@@ -59,7 +59,9 @@ def tables(verbs):
     return "\n".join(lines)
 
 
-def make(program):
+def verbs_of(program):
+    """The program's verbs by name: (summary, usage, flags)."""
+
     def said(*words):
         return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True).stdout
 
@@ -68,7 +70,11 @@ def make(program):
         text = said(name)
         usage = re.search(r"^Usage: (.+)$", text, re.MULTILINE)[1]
         verbs[name] = (summary, usage, flags_of(text))
-    return tables(verbs)
+    return verbs
+
+
+def make(program):
+    return tables(verbs_of(program))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Every relative link of the Markdown files leads to a file of the repository, and its anchor to a heading there. Run
-in the repository's root; standard library only."""
+"""Every relative link of the Markdown files leads to a file of the repository, and its anchor to a heading there. Paths
+in backquotes that begin with a folder of the repository are there too. Run in the repository's root; standard library
+only."""
 
 import pathlib
 import re
@@ -7,6 +8,9 @@ import subprocess
 import sys
 
 ELSEWHERE = {pathlib.Path("tools/package/THIRD-PARTY.md")}  # a package has it in another folder
+PAST = ("docs/results/", "docs/diary/", "CHANGELOG.md")  # they tell of earlier versions
+PLANNED = {"docs/reference/features.md", "src/kernels/twist"}  # pages name these as files that one would write
+PATH = re.compile(r"`(?:\./)?([a-z][\w-]*(?:/[\w.*+-]+)+)/?[`\s]")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -40,11 +44,27 @@ def faults(page):
             yield f'{page}: the link "{target}" leads to no heading of {to}.'
 
 
-def main():
+def faults_of_paths(page, folders):
+    """`folders`: those at the repository's root."""
+    for path in PATH.findall(re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)):
+        is_placeholder = path in PLANNED or re.search(r"[/_](?!README)[A-Z]+\b", path)
+        if path.split("/")[0] not in folders or is_placeholder:
+            continue
+        if not any(pathlib.Path().glob(path)) and not any(page.parent.glob(path)):
+            yield f'{page}: there is no "{path}".'
+
+
+def tracked(*patterns):
     command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    out = subprocess.run([*command, "--", "*.md"], check=True, capture_output=True, text=True).stdout
-    pages = [pathlib.Path(name) for name in sorted(set(filter(None, out.split("\0")))) if pathlib.Path(name).is_file()]
-    found = [fault for page in pages if page not in ELSEWHERE for fault in faults(page)]
+    out = subprocess.run([*command, "--", *patterns], check=True, capture_output=True, text=True).stdout
+    return [pathlib.Path(name) for name in sorted(set(filter(None, out.split("\0")))) if pathlib.Path(name).is_file()]
+
+
+def main():
+    pages = [page for page in tracked("*.md") if page not in ELSEWHERE]
+    folders = {path.parts[0] for path in tracked() if len(path.parts) > 1}
+    found = [fault for page in pages for fault in faults(page)]
+    found += [fault for page in pages if not str(page).startswith(PAST) for fault in faults_of_paths(page, folders)]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

@@ -1,7 +1,6 @@
 // The shipped model through the public API: greedy text equal to what numpy computes in double precision from
 // the same file (tools/make_story_references.py), counters, sessions saved and restored.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"
 #include "formats/file_set_native.h"
@@ -74,7 +74,7 @@ TEST(DefaultModel, GreedyTextEqualsTheOracle) {
 }
 
 TEST(DefaultModel, SavedSessionContinuesTheSame) {
-  const std::string path = testing::TempDir() + "doppler_session_test." + std::to_string(::getpid());
+  const std::string path = testing::TempDir() + "doppler_session_test." + std::to_string(process_id());
   Model model = load("fast");
   Session whole = model.new_session();
   auto first = whole.generate("The Fox and the Crow", greedy(20));
@@ -127,7 +127,7 @@ TEST(DefaultModel, SameSeedSameTextHoweverBatched) {
 
 // Greedy and sampled: scales that are NaN gave text, and exit status 0.
 TEST(DefaultModel, BrokenWeightsAreASentence) {
-  const std::string path = testing::TempDir() + "doppler_nan_test." + std::to_string(::getpid()) + ".gguf";
+  const std::string path = testing::TempDir() + "doppler_nan_test." + std::to_string(process_id()) + ".gguf";
   std::filesystem::copy_file(kModel, path);
   {
     const auto checkpoint =

@@ -45,7 +45,8 @@ struct Session {
     if (loaded) runner = std::move(*loaded);
   }
   Generation answer(const Tokens& prompt, GenerateOptions options) {
-    return one_answer(*runner, prompt, std::move(options), cached, engine::DraftUse::kAlways);
+    options.draft_rows = 2;
+    return one_answer(*runner, prompt, std::move(options), cached, Drafting::kNext);
   }
   Generation greedy(const Tokens& prompt, uint32_t tokens) {
     GenerateOptions options{.max_tokens = tokens};
@@ -72,7 +73,7 @@ class NextLayer : public testing::TestWithParam<const char*> {};
 TEST_P(NextLayer, LogitsAreThoseOfTheReference) {
   const References refs = read_references(folder_of(GetParam()));
   const Tokens tokens = refs.get<uint32_t>("tokens");
-  model::RunnerOptions options = options_of(Drafting::kOn);
+  model::RunnerOptions options = options_of(Drafting::kNext);
   options.chunk = static_cast<uint32_t>(tokens.size());
   options.all_logits = true;
   auto runner = load(GetParam(), options);
@@ -89,7 +90,7 @@ TEST_P(NextLayer, AnswersAreTheSameWithDrafts) {
   const Tokens prompt = prompt_of(GetParam());
   for (const char* lane : {"exact", "fast"}) {
     Session plain(GetParam(), options_of(Drafting::kOff, lane));
-    Session drafting(GetParam(), options_of(Drafting::kOn, lane));
+    Session drafting(GetParam(), options_of(Drafting::kNext, lane));
     ASSERT_TRUE(plain.runner && drafting.runner);
     const Generation wanted = plain.greedy(prompt, 16), got = drafting.greedy(prompt, 16);
     EXPECT_EQ(got.tokens, wanted.tokens) << lane;
@@ -107,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Models, NextLayer,
 TEST(Drafts, AreRightWhereTheReferencesAre) {
   const References refs = read_references(folder_of(kAgreeing));
   const Tokens wanted = refs.get<uint32_t>("greedy_tokens"), is_right = refs.get<uint32_t>("accepted");
-  Session session(kAgreeing, options_of(Drafting::kOn));
+  Session session(kAgreeing, options_of(Drafting::kNext));
   ASSERT_TRUE(session.runner);
   const auto count = static_cast<uint32_t>(wanted.size());
   const Generation got = session.greedy(refs.get<uint32_t>("prompt_a"), count);
@@ -126,7 +127,7 @@ TEST(Drafts, AreRightWhereTheReferencesAre) {
 
 TEST(Drafts, DrawWhatSingleStepsDraw) {
   const Tokens prompt = prompt_of(kAgreeing);
-  Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kOn));
+  Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kNext));
   ASSERT_TRUE(plain.runner && drafting.runner);
   for (const uint64_t seed : {1u, 2u, 3u}) {
     GenerateOptions options{.max_tokens = 40};
@@ -138,13 +139,13 @@ TEST(Drafts, DrawWhatSingleStepsDraw) {
   }
 }
 
-// Penalties look at each token before the next: such an answer has single steps.
-TEST(Drafts, AreLeftOutWherePenaltiesLookAtEachToken) {
+// Mirostat needs the surprise of each token before it draws the next. So such an answer has single steps.
+TEST(Drafts, AreLeftOutWhereMirostatLooksAtEachToken) {
   const Tokens prompt = prompt_of(kAgreeing);
-  Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kOn));
+  Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kNext));
   ASSERT_TRUE(plain.runner && drafting.runner);
   GenerateOptions options{.max_tokens = 20};
-  options.sampling.repeat_penalty = 1.3f;
+  options.sampling.mirostat_tau = 5;
   const Generation got = drafting.answer(prompt, options);
   EXPECT_EQ(got.tokens, plain.answer(prompt, options).tokens);
   EXPECT_EQ(got.timings.drafted_tokens, 0u);
@@ -156,7 +157,7 @@ TEST(Drafts, AreLeftOutWherePenaltiesLookAtEachToken) {
 // A text goes on after a step whose draft was right, and after one whose draft was wrong.
 TEST(Drafts, TextsGoOnWhereTheStatesStand) {
   const Tokens prompt = prompt_of(kAgreeing);
-  Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kOn));
+  Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kNext));
   ASSERT_TRUE(plain.runner && drafting.runner);
   std::vector<bool> kept;  // whether the last step's second row stood
   for (uint32_t count = 9; count < 19; ++count) {
@@ -187,7 +188,7 @@ TEST(Drafts, EndWithTheContext) {
     model::RunnerOptions options = options_of(Drafting::kOff);
     options.ctx_len = ctx_len;
     Session plain(kAgreeing, options);
-    options.drafting = Drafting::kOn;
+    options.drafting = Drafting::kNext;
     Session drafting(kAgreeing, options);
     ASSERT_TRUE(plain.runner && drafting.runner);
     const Generation wanted = plain.greedy(prompt, 100), got = drafting.greedy(prompt, 100);
@@ -218,14 +219,14 @@ TEST(Drafts, AnIncompleteLayerIsLeftOut) {
   ASSERT_TRUE(without) << without.error().message();
   EXPECT_FALSE((*without)->has_drafts());
   EXPECT_NE((*without)->drafts_refused().find("mtp.norm"), std::string::npos) << (*without)->drafts_refused();
-  const auto asked = load_it(Drafting::kOn);
+  const auto asked = load_it(Drafting::kNext);
   ASSERT_FALSE(asked);
   EXPECT_NE(asked.error().message().find("mtp.norm"), std::string::npos) << asked.error().message();
   std::filesystem::remove_all(folder);
 }
 
 TEST(Drafts, AreRefusedByName) {
-  model::RunnerOptions options = options_of(Drafting::kOn);
+  model::RunnerOptions options = options_of(Drafting::kNext);
   options.max_sequences = 2;
   const auto several = load(kAgreeing, options);
   ASSERT_FALSE(several);

@@ -207,7 +207,7 @@ TEST(ClassHead, ScoresTheTokensOfBothTexts) {
   const std::vector<uint32_t> both = {kCls, kA, kSep, kB, kSep}, types = {0, 0, 0, 1, 1};
   const auto got = gpu::run_to_completion(device(), engine::rerank_score(**loaded, "a", "b"));
   ASSERT_TRUE(got) << got.error().message();
-  EXPECT_NEAR(*got, 1 / (1 + std::exp(-score_of(both, types))), 1e-6);
+  EXPECT_NEAR(got->value, 1 / (1 + std::exp(-score_of(both, types))), 1e-6);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ TEST(XlmRoberta, ScoresPairs) {
     const auto got = gpu::run_to_completion(
         device(), engine::rerank_score(*loaded, "Who lives in the tree?", "The crow lives in the tree."));
     ASSERT_TRUE(got) << got.error().message();
-    EXPECT_NEAR(*got, 1 / (1 + std::exp(-score)), kExactTolerance) << path;
+    EXPECT_NEAR(got->value, 1 / (1 + std::exp(-score)), kExactTolerance) << path;
   }
 }
 
@@ -157,7 +157,7 @@ TEST(Qwen3Reranker, ScoresByTheTwoRowsThatItsGgufFileHas) {
   const auto got = gpu::run_to_completion(
       device(), engine::rerank_score(*loaded, "Who lives in the tree?", "The crow does."));
   ASSERT_TRUE(got) << got.error().message();
-  EXPECT_NEAR(*got, 1 / (1 + std::exp(wanted[1] - wanted[0])), kExactTolerance);
+  EXPECT_NEAR(got->value, 1 / (1 + std::exp(wanted[1] - wanted[0])), kExactTolerance);
 }
 
 }  // namespace

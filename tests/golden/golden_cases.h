@@ -1,9 +1,11 @@
 // The folder of the golden cases, and the cases that a test takes. Read next: golden_helpers.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace doppler {
 
@@ -20,9 +22,20 @@ inline std::string golden_dir() {
 // Tests that take a sample of the cases, since a CPU needs long for each, take all where DOPPLER_GOLDEN_ALL is set.
 inline bool takes_all_cases() { return is_set("DOPPLER_GOLDEN_ALL"); }
 
-// Those of families_next have other references, and a test of their own: draft_test.
-inline bool is_of_drafts(const std::filesystem::path& case_folder) {
-  return case_folder.parent_path().filename() == "families_next";
+// The sorted folders of text models with the references of their logits. They are in the archives families_*. The
+// archive families_next has other references and a test of its own, draft_test.
+inline std::vector<std::filesystem::path> case_folders() {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> folders;
+  for (const auto& archive : fs::directory_iterator(golden_dir())) {
+    const std::string name = archive.path().filename().string();
+    if (!archive.is_directory() || !name.starts_with("families_") || name == "families_next") continue;
+    for (const auto& entry : fs::recursive_directory_iterator(archive.path())) {
+      if (entry.path().filename() == "refs.safetensors") folders.push_back(entry.path().parent_path());
+    }
+  }
+  std::ranges::sort(folders);
+  return folders;
 }
 
 }  // namespace doppler

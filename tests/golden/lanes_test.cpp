@@ -38,9 +38,7 @@ std::vector<Case> cases() {
   const fs::path root = golden_dir();
   const bool all = takes_all_cases();
   std::vector<Case> out;
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    const fs::path folder = entry.path().parent_path();
-    if (entry.path().filename() != "refs.safetensors" || is_of_drafts(folder)) continue;
+  for (const fs::path& folder : case_folders()) {
     const bool is_sample = std::ranges::find(kSample, folder.filename().string()) != std::end(kSample);
     std::string name = fs::relative(folder, root).string();
     std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

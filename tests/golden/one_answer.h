@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -13,19 +14,23 @@
 
 namespace doppler {
 
-// `held`: the tokens of the text that the runner holds, before the answer and after it. `drafts`: used if the runner
-// can.
+// `held`: the tokens of the text that the runner holds, before the answer and after it.
 inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> prompt, GenerateOptions options,
-                             std::vector<uint32_t>& held,
-                             engine::DraftUse drafts = engine::DraftUse::kNever) {
+                             std::vector<uint32_t>& held, model::Drafting drafting = model::Drafting::kOff,
+                             const std::function<void(engine::Request&)>& adjust = {},
+                             engine::HostDrafter* drafter = nullptr) {
   const uint32_t vocab_size = runner.config().vocab_size;
-  auto scheduler =
-      engine::Scheduler::create(*runner.runner(), {.vocab_size = vocab_size, .tickets_ahead = 3});
+  auto scheduler = engine::Scheduler::create(
+      *runner.runner(), {.drafter = drafter, .vocab_size = vocab_size, .tickets_ahead = 3});
   EXPECT_TRUE(scheduler) << scheduler.error().message();
   (*scheduler)->hold(std::move(held));
-  engine::StreamAnswer answer(
-      nullptr, {.vocab_size = vocab_size, .ctx_len = runner.ctx_len(), .stop_tokens = {}, .drafts = drafts},
-      std::move(prompt), std::move(options));
+  engine::StreamAnswer answer(nullptr,
+                              {.vocab_size = vocab_size,
+                               .ctx_len = runner.ctx_len(),
+                               .stop_tokens = {},
+                               .drafting = drafting,
+                               .drafters = {.next_layer = runner.has_drafts(), .model = drafter != nullptr}},
+                              std::move(prompt), std::move(options));
   const auto turn = [&] {
     auto more = gpu::run_to_completion(device(), (*scheduler)->turn());
     EXPECT_TRUE(more) << more.error().message();
@@ -34,6 +39,7 @@ inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> pr
   while (!answer.ended()) {
     auto request = answer.next_request({});
     EXPECT_TRUE(request) << request.error().message();
+    if (request && adjust) adjust(*request);
     auto stream = request ? (*scheduler)->submit(std::move(*request)) : forward(request.error());
     EXPECT_TRUE(stream) << stream.error().message();
     if (!stream) break;

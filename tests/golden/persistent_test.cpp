@@ -2,7 +2,6 @@
 // show as runs that differ, and only sometimes.
 // DOPPLER_REPEAT_SYNTHETIC=llama-3.2-1b:q4_k_m and DOPPLER_REPEAT_TOKENS=64 let it work on a GPU's scale.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process.h"
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"
 #include "engine/tuning.h"
@@ -131,7 +131,7 @@ TEST(Persistent, RunsAreIdentical) {
 
 // The lane fast uses what tune found to be faster, for that model only.
 TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
-  const std::string folder = testing::TempDir() + "doppler_persistent_" + std::to_string(::getpid());
+  const std::string folder = testing::TempDir() + "doppler_persistent_" + std::to_string(process_id());
   auto plain = load("fast");
   ASSERT_TRUE(plain) << plain.error().message();
   EXPECT_FALSE(uses_the_lane(*plain));

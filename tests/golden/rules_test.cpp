@@ -9,8 +9,10 @@
 #include <fstream>
 #include <map>
 
+#include "formats/adapters/fit_adapter.h"
 #include "formats/convert/convert_native.h"
 #include "formats/rdrr/test_models.h"
+#include "formats/synth/synthetic_adapter.h"
 #include "formats/synth/synthetic_model.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
@@ -90,6 +92,7 @@ struct Setup {
   uint32_t tokens = 16;  // before one is nearly as good as another, where sums are made in another order
   uint32_t chunk = kChunk;
   bool on_matrix_units = false;
+  uint32_t adapter_rank = 0;  // of an adapter of all matrices; 0: none
 };
 
 const Setup kExact = {llama, "exact"};
@@ -111,6 +114,11 @@ const Setup kQ8TilesLayerInputs = {gemma4_q8, "dp4a", {{"matvec.tile_q8", "matve
 const Setup kQ8TilesQwen = {qwen3_5_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile_q8.dp4a.tile"}}};
 // Chunks of so many rows that their products are made on the matrix units, which split the columns.
 const Setup kOnMatrixUnits = {storyteller, "fast", {}, "", 256, 16, 12, true};
+const Setup kAdapters = {.open = llama, .lane = "exact", .adapter_rank = 6};
+const Setup kAdaptersInTiles = {.open = llama_bf16,
+                                .lane = "dp4a",
+                                .forced = {{"matvec.tile_bf16", "matvec.tile_bf16.tile"}},
+                                .adapter_rank = 6};
 const Setup kTogether = {storyteller, "persistent", {}, "", 256};
 
 struct Row {
@@ -126,6 +134,9 @@ const Row kRows[] = {
     {"step_tail", &kTiles, "decode.greedy", kF32Bound},
     {"tile_argmax", &kTiles, "decode.greedy", kF32Bound},
     {"gated_epilogue", &kExact, "decode.greedy", kF32Bound},
+    {"gated_adapters", &kAdapters, "decode.greedy", kF32Bound},
+    {"residual_epilogue", &kAdapters, "decode.greedy", kF32Bound, "_adapters"},
+    {"deferred_rms_norm", &kAdaptersInTiles, "decode.greedy", kF32Bound, "_adapters"},
     {"gated_experts", &kExperts, "decode.greedy", kF32Bound},
     {"expert_sum_norm", &kExperts, "decode.greedy", kF32Bound},
     {"delta_step", &kQ8TilesQwen, "decode.greedy", kQ8Bound},
@@ -184,6 +195,15 @@ Generated generate(const Setup& setup, const std::string& rule_off) {
   model::RunnerOptions options = runner_options(setup);
   if (!rule_off.empty()) {
     EXPECT_TRUE(options.rules.set(rule_off + "=off"));
+  }
+  if (setup.adapter_rank != 0) {
+    constexpr float kScale = 10;  // made-up adapters are weak
+    const formats::ModelConfig config = must(formats::read_config(*checkpoint));
+    const formats::Adapter adapter = formats::synthetic_adapter(config, setup.adapter_rank);
+    options.adapters = {.slots = 1,
+                        .first = {{std::make_shared<const formats::FittedAdapter>(
+                                       must(formats::fit_adapter(adapter, config))),
+                                   kScale}}};
   }
   auto loaded = gpu::run_to_completion(
       device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {}));

@@ -311,6 +311,7 @@ static void test_scheduler(doppler_model* model) {
   EXPECT_DONE(doppler_model_get_scheduler(model, &scheduler));
   EXPECT_DONE(doppler_scheduler_get_load(scheduler, &load));
   EXPECT(load.running == 0 && load.blocks > 0 && load.block_len > 0);
+  EXPECT(load.devices == 1 && load.lost_devices == 0);
   EXPECT_ERROR(doppler_scheduler_submit(scheduler, &request, &streams[0]), DOPPLER_INVALID_INPUT,
                "0 of text, tokens and messages");
   const int32_t token = 5;

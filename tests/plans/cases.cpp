@@ -38,7 +38,8 @@ std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(GOLDEN_DIR)) {
     if (entry.path().filename() != "refs.safetensors") continue;
-    names.push_back(fs::relative(entry.path().parent_path(), GOLDEN_DIR).generic_string());
+    std::string name = fs::relative(entry.path().parent_path(), GOLDEN_DIR).generic_string();
+    if (name.starts_with(kGoldenPrefix)) names.push_back(std::move(name));  // others show drafts and adapters
   }
   std::ranges::sort(names);
   names.emplace_back(kShipped);
@@ -65,6 +66,27 @@ Result<std::unique_ptr<formats::Checkpoint>> open_model(std::string_view name) {
   return now(formats::open_checkpoint(std::move(files)));
 }
 
+namespace {
+
+// Visits the plans of steps that draft, which are made when a generation first asks for them: those of the next-token
+// layer, or for a few models those of the drafter lookup.
+void visit_drafts(model::PlanRunner& runner, const Case& wanted,
+                  const std::function<void(std::span<const gpu::Plan>)>& visit) {
+  const bool is_large = !wanted.model.starts_with(kGoldenPrefix);
+  if (!runner.has_drafts() && !is_large) return;
+  const model::Drafter drafter = runner.has_drafts() ? model::Drafter::kNextLayer : model::Drafter::kLookup;
+  for (const bool greedy : {true, false}) {
+    const model::GenerationSettings settings{.greedy = greedy, .drafter = drafter};
+    if (!runner.one()) continue;
+    while (runner.one()->may_prepare_drafts(settings) && now(runner.one()->prepare_drafts(settings))) {
+    }
+    if (runner.one()->draft_rows(settings).empty()) continue;
+    visit(runner.draft_plans().plans({.drafter = drafter, .greedy = greedy}));
+  }
+}
+
+}  // namespace
+
 void record(const Case& wanted, const formats::Checkpoint& checkpoint, const PlanVisitor& visit,
             const std::function<void(std::string_view kind, const std::string& sentence)>& refused) {
   for (const std::string_view kind : {"generation", "logits"}) {
@@ -86,6 +108,7 @@ void record(const Case& wanted, const formats::Checkpoint& checkpoint, const Pla
     }
     gpu::PlanText text(device);
     visit(text, (*runner)->plans());
+    if (kind == "generation") visit_drafts(**runner, wanted, [&](auto plans) { visit(text, plans); });
   }
 }
 

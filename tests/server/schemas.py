@@ -17,9 +17,9 @@ FLAGS = ("--ctx", "2048", "--parallel", "8", "--cache-tokens", "16384")
 MOST_TOKENS = 1500
 
 
-def ask(served, schema, seed):
+def ask(served, schema, seed, most_tokens=MOST_TOKENS, **fields):
     body = {"messages": [{"role": "user", "content": "Tell me of the fox as JSON."}], "temperature": 1, "seed": seed,
-            "max_tokens": MOST_TOKENS, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}
+            "max_tokens": most_tokens, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}, **fields}
     status, _, answer = served.post("/v1/chat/completions", body)
     return status, answer
 

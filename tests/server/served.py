@@ -20,15 +20,18 @@ TEMPLATE = """{% for message in messages %}{{ message.role }}: {{ message.conten
 class Served:
     timeout = 60  # seconds without a byte of an answer
 
-    def __init__(self, doppler, *flags, model="models/storyteller.gguf"):
+    def __init__(self, doppler, *flags, model="models/storyteller.gguf", template=TEMPLATE):
+        """template: None: the model's own."""
         self.folder = tempfile.TemporaryDirectory(prefix="doppler-serve-")
-        template = os.path.join(self.folder.name, "tools.jinja")
-        with open(template, "w", encoding="utf-8") as file:
-            file.write(TEMPLATE)
+        if template:
+            path = os.path.join(self.folder.name, "tools.jinja")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(template)
+            flags = ("--template", path, *flags)
         self.log = open(os.path.join(self.folder.name, "log"), "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [doppler, "serve", "--port", "0", "--json", "--log-format", "json", "--template", template, "-m", model,
-             *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
+            [doppler, "serve", "--port", "0", "--json", "--log-format", "json", "-m", model, *flags],
+            stdout=subprocess.PIPE, stderr=self.log, text=True)
         atexit.register(self.process.kill)  # a test that fails leaves no process
         self.port = json.loads(self.process.stdout.readline())["port"]
         self.lines = []

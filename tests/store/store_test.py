@@ -39,6 +39,10 @@ class Verbs(StoreCase):
         self.succeed("cp", "storyteller", self.home + "/out.gguf")
         self.assertEqual(os.path.getsize(self.home + "/out.gguf"), listed["bytes"])
         self.fail_with("exists already", "cp", "storyteller", self.home + "/out.gguf")
+        for target in ("new/folder/", "new/folder/other.gguf"):  # folders are made
+            path = os.path.join(self.home, target)
+            self.assertIn(path, self.succeed("cp", "storyteller", path))
+            self.assertEqual(os.path.getsize(path + "storyteller.gguf" * path.endswith("/")), listed["bytes"])
         self.fail_with('There is a model "second" already', "cp", "storyteller", "second")
         self.succeed("rm", "storyteller", "second")
         self.assertEqual(self.succeed("list", "--json")["models"], [])
@@ -115,13 +119,16 @@ class Hub(StoreCase):
             self.assertEqual((report["entry"], report["revision"]), (file, self.commit))
             self.assertTrue(report["files"][0]["verified"])
             self.assertEqual(self.stored(file[:-5], file), self.files[file])
+            # The vision tower's file comes with each model.
+            others = [] if "mmproj" in file else ["mmproj-tiny-f16.gguf"]
+            self.assertEqual([each["file"] for each in report["files"][1:]], others)
         page = self.server.url("/org/tiny/blob/main/tiny-Q4_K_M.gguf")
         self.assertEqual(self.succeed("pull", "--json", "--name", "page", page)["entry"], "tiny-Q4_K_M.gguf")
 
     def test_a_split_file_comes_whole(self):
         report = self.succeed("pull", "--json", "org/tiny:F16")
         self.assertEqual([f["file"] for f in report["files"]],
-                         ["tiny-F16-00001-of-00002.gguf", "tiny-F16-00002-of-00002.gguf"])
+                         ["tiny-F16-00001-of-00002.gguf", "tiny-F16-00002-of-00002.gguf", "mmproj-tiny-f16.gguf"])
         self.assertEqual(report["name"], "tiny-F16")
 
     def test_a_folder_of_safetensors_comes_whole_and_goes_on_after_an_interruption(self):

@@ -61,3 +61,11 @@ exit 2
 $ doppler bench --chromium-flags x
 doppler: Flag --chromium-flags is only for --surface browser.
 exit 2
+
+== a text that is edited in a few places
+needs webgpu
+$ doppler bench $FLAGS --synthetic llama-tiny:q8_0 -p 0 -n 16 -r 1 --ctx 64 --draft lookup --draft-edits 8 -o json --output edited.json > log 2>&1; grep -c '"draft_edits": 8' edited.json
+1
+$ doppler bench --synthetic llama-tiny:q8_0 --draft-edits 8
+doppler: Flag --draft-edits needs --draft lookup, which searches the prediction.
+exit 2

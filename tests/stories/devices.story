@@ -25,6 +25,25 @@ $ DOPPLER_WEBGPU=./nothing.so doppler devices
 ...
 exit 1
 
+== several devices are numbers with commas, or all
+$ doppler run --devices cat hello
+doppler: Flag --devices was given "cat"; allowed are all, and numbers from doppler devices with commas between them, such as 0,1.
+exit 2
+$ doppler logits --tokens 1 --device 0,1 --out logits.safetensors
+doppler: Flag --device was given "0,1"; only doppler run, serve, batch and bench --streams use several devices.
+exit 1
+$ doppler bench --devices all -p 16
+doppler: Flag --device was given "all"; one prompt or stream runs on one device, and only --streams uses several.
+exit 2
+
+== a model on one device opened twice answers
+needs webgpu model
+$ doppler run --devices 0,0 --webgpu wgpu --temp 0 -n 4 "The fox" 2>&1 | tail -n 1
+~TTFT .+, 2 x .+ \(wgpu\)
+$ echo '{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {"prompt": "Once", "n": 4, "max_tokens": 4}}' > in.jsonl
+$ doppler batch --devices 0,0 --webgpu wgpu --ctx 128 --sequences 2 in.jsonl out.jsonl 2>&1 | tail -n 1
+~\d+ prompt tokens .+ 16 generated in .+ 2 x .+ \(wgpu\)
+
 == running on a device that is not there lists what is
 needs webgpu
 $ doppler run --synthetic llama-tiny --device 99 --tokens 1

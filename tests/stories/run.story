@@ -41,6 +41,35 @@ $ doppler run $FLAGS --synthetic llama-tiny:q8_0 --tokens 1,2,3 -n 1 --ctx 64 -q
 ~doppler: .*folder/trace\.json.*
 exit 1
 
+== a model that drafts for itself is right, and writes the same text
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 24 --ctx 256 --raw -q "The fox" > alone
+$ doppler run $FLAGS --temp 0 -n 24 --ctx 256 --raw --draft-model "$ROOT/models/storyteller.gguf" --draft-rows 4 "The fox" 2> line > drafted
+$ cmp alone drafted
+$ grep -c 'tokens drafted, .* of them right (100 %)' line
+1
+$ doppler synth llama-tiny:q8_0 -o other.gguf > log
+$ doppler run $FLAGS --ctx 256 -q --draft-model other.gguf hello
+~doppler: .*The draft model has another vocabulary: token \d+ is .+ in the model and .+ in the draft model\.
+  While loading the draft model.
+exit 1
+$ doppler run $FLAGS --ctx 256 -q --draft model hello
+~doppler: .*no draft model is given \(--draft-model\).*
+exit 1
+$ doppler run $FLAGS --ctx 256 -q --draft words hello 2>&1 | head -1
+~doppler: .*Drafter "words" is not known; allowed are auto, off, lookup, next and model\.
+
+== a text that the answer repeats is its prediction
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 24 --ctx 256 --raw -q "The fox" > alone
+$ doppler run $FLAGS --temp 0 -n 24 --ctx 256 --raw --draft lookup --draft-rows 4 --prediction alone "The fox" 2> line > predicted
+$ cmp alone predicted
+$ grep -c 'tokens drafted, .* of them right' line
+1
+$ doppler run $FLAGS -i --prediction alone
+doppler: Flag --prediction is for one answer; -i has many.
+exit 2
+
 == a stop string ends the text and is not part of it
 needs webgpu model
 $ doppler run $FLAGS --temp 0 -n 64 --ctx 256 --raw -q --stop e "Once upon a"

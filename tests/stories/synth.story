@@ -41,6 +41,27 @@ $ doppler synth my-model/config.json -o x.gguf
 ~doppler: .*lama.*
 exit 2
 
+== a pair of models of which one guesses what the other writes
+needs webgpu
+$ mkdir shape
+$ echo '{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 512, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "intermediate_size": 256, "vocab_size": 1024, "rms_norm_eps": 1e-5, "max_position_embeddings": 256}' > shape/config.json
+$ doppler synth shape/config.json:q8_0 --agree 1 -o target.gguf > log
+$ doppler synth shape/config.json:q8_0 --agree 0.5 -o draft.gguf > log
+$ doppler run -m target.gguf $FLAGS --tokens 300 -n 64 --temp 0 --ignore-eos -q --draft-model draft.gguf --draft-rows 4 --json > out.json
+$ grep -A3 '"tokens"' out.json
+  "tokens": [
+    301,
+    302,
+    303,
+$ grep -c '"accepted_tokens": [1-9]' out.json
+1
+$ doppler synth shape/config.json --agree 2 -o x.gguf
+doppler: Flag --agree was given "2"; allowed is 0 to 1.
+exit 2
+$ doppler synth llama-tiny --agree 1 --adapter 4 -o x.gguf
+doppler: Flag --agree is for a model; --adapter writes an adapter, whose text is not known.
+exit 2
+
 == what cannot be made
 $ doppler synth llama-tinny -o x.gguf
 ~doppler: There is no shape "llama-tinny" \(did you mean llama-tiny\?\); there are llama-tiny, .*

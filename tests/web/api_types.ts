@@ -26,12 +26,18 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   const several = await doppler.chat.completions.create({ messages, n: 2, logprobs: true, top_logprobs: 3, max_completion_tokens: 9, user: 'me',
     stream: true, stream_options: { include_usage: true } });
   for await (const { choices } of several) console.log(choices[0]?.logprobs?.content[0].top_logprobs[0].logprob);
+  await doppler.chat.completions.create({ messages, documents: [{ title: 'Foxes', text: 'Foxes are clever.' }], continue_final_message: true,
+    add_generation_prompt: false });
   const { bytes } = await Doppler.inspect('owner/name', { headers: { Authorization: 'x' } });
   doppler.addEventListener('workerlost', ({ detail }) => console.log(detail.length, bytes));
   // @ts-expect-error: no such load option
   await Doppler.load(file, { contextSize: 5, integrity: 'sha256-x' });
 
   const { embedding, tokens } = await doppler.embed([1, 2], { dimensions: 64, truncate: true });
+  const { results: [{ index, relevance_score, document }] } = await doppler.rerank({ query: 'who', documents: ['a', { text: 'b' }], top_n: 1, signal: controller.signal });
+  console.log(document?.text ?? index, relevance_score > 0.5, doppler.info.givesScores);
+  // @ts-expect-error: a request for scores needs texts
+  await doppler.rerank({ query: 'who' });
   const scaled: Float32Array = embedding.map((value) => value * tokens);
 
   const session = doppler.newSession();

@@ -1,7 +1,7 @@
 // The package in a headless browser: what Node cannot show. By ctest:
 //   DOPPLER_CHROMIUM or DOPPLER_FIREFOX  the browser
 //   DOPPLER_MODEL    the default model; DOPPLER_NATIVE the native program, whose tokens are compared
-//   DOPPLER_WASM     the module; GOLDEN_DIR the unpacked tests/data/families_llama
+//   DOPPLER_WASM     the module; GOLDEN_DIR, VISION_DIR, IMAGES_DIR the unpacked tests/data/families_llama, vision, images
 // Exit status 77: there is no browser, or none with a WebGPU adapter. Read next: page_server.mjs, firefox.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -11,11 +11,12 @@ import { dirname, join } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
+import { checkPictures } from './browser_pictures.mjs';
 import { launchFirefox } from './firefox.mjs';
 import { kChromiumFlags, PageServer } from './page_server.mjs';
 
 const kSkipped = 77;
-const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, DOPPLER_FIREFOX, GOLDEN_DIR = '' } = process.env;
+const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, DOPPLER_FIREFOX, GOLDEN_DIR = '', VISION_DIR = '', IMAGES_DIR = '' } = process.env;
 if (!DOPPLER_CHROMIUM && !DOPPLER_FIREFOX) {
   console.log('skipped: there is no Firefox; tools/setup firefox installs it');
   process.exit(kSkipped);
@@ -26,7 +27,8 @@ const kStoryPieces = [`${kStory} 0-${kPiece - 1}`, `${kStory} ${kPiece}-15548927
 const kLane = 'portable'; // the fewest kernels, and what every browser runs
 
 const server = new PageServer({ package: fileURLToPath(new URL('../../web', import.meta.url)), wasm: DOPPLER_WASM,
-  models: { story: dirname(DOPPLER_MODEL), ...Object.fromEntries([...'abcd'].map((name) => [name, join(GOLDEN_DIR, 'llama')])) } });
+  models: { story: dirname(DOPPLER_MODEL), sees: join(VISION_DIR, 'qwen3_vl'), pictures: join(IMAGES_DIR, 'images'),
+    ...Object.fromEntries([...'abcd'].map((name) => [name, join(GOLDEN_DIR, 'llama')])) } });
 const address = await server.start();
 const browser = DOPPLER_FIREFOX ? await launchFirefox(DOPPLER_FIREFOX)
   : await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kChromiumFlags });
@@ -47,6 +49,7 @@ function check(name, body) {
     counts.failed++;
     context = await browser.newContext();
     server.ranges = [];
+    server.modules = [];
     await body(await openPage());
     await context.close();
     counts.failed--;
@@ -87,7 +90,9 @@ after(async () => {
   console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 });
 
-check('the default model in a worker: tokens are the native program\'s, also over a lost device, an ended worker and without the network', async (page) => {
+check('a chat shows files of pictures', (page) => checkPictures(page, join(VISION_DIR, 'qwen3_vl')));
+
+check('the default model in a worker: tokens are the native program\'s, also over a lost device, an ended worker and without the network; a saved session loads the second module', async (page) => {
   const native = JSON.parse(execFileSync(DOPPLER_NATIVE, ['run', '--model', DOPPLER_MODEL, '--lane', kLane, '--raw', '--json',
     '--temp', '0', '-n', String(kGreedy.max_tokens), kGreedy.prompt], { encoding: 'utf8' }));
   await page.evaluate(async ([source, lane]) => {
@@ -115,9 +120,16 @@ check('the default model in a worker: tokens are the native program\'s, also ove
       const memory = await doppler.memory();
       const kernels = await doppler.kernels();
       const [{ complete }] = await Doppler.cache.list();
-      await doppler.unload();
       return { tokens, resumed, revived, events, times: last.timings, memory, kernels, complete, phases: [...phases] };
     }, kGreedy);
+    assert.deepEqual(new Set(server.modules), new Set(['/doppler_core.wasm']));
+    await page.evaluate(async () => {
+      const session = doppler.newSession();
+      await session.complete({ prompt: 'The', max_tokens: 1 });
+      await session.save();
+      await doppler.unload();
+    });
+    assert.deepEqual(server.modules.filter((name) => name !== '/doppler_core.wasm'), ['/doppler_core_later.wasm']);
     assert.deepEqual(answer.tokens, native.tokens);
     assert.deepEqual(answer.resumed, native.tokens);
     assert.deepEqual(answer.revived, native.tokens);
@@ -191,6 +203,7 @@ check('abort, a web page, another hash and a wrong address are errors of their k
 check('each byte is fetched once, also where pieces are read by turns and nothing can be kept', async (page) => {
   for (const isFull of [false, true]) {
     server.ranges = [];
+    server.modules = [];
     await page.evaluate(async (isFull) => {
       const { createWritable } = FileSystemFileHandle.prototype;
       if (isFull) {
@@ -216,6 +229,40 @@ check('each byte is fetched once, also where pieces are read by turns and nothin
     const bytes = server.ranges.reduce((sum, range) => sum + 1 + eval(range.split(' ')[1].split('-').reverse().join('-')), 0);
     assert.equal(bytes, 100 << 20, isFull ? 'full' : 'kept');
   }
+});
+
+check('a file is read in few buffers, which are used again, from the network and from the storage', async (page) => {
+  const found = await page.evaluate(async () => {
+    const found = { wholes: 0, bytes: [0, 0] };
+    let pass = 0;
+    for (const { prototype } of [Response, Blob]) {
+      const { arrayBuffer } = prototype;
+      prototype.arrayBuffer = function () { // each time new memory, for the garbage collection
+        found.wholes++;
+        return arrayBuffer.call(this);
+      };
+    }
+    globalThis.ArrayBuffer = class extends ArrayBuffer {
+      constructor(bytes) {
+        super(bytes);
+        found.bytes[pass] += bytes;
+      }
+    };
+    const { FileHost } = await import('/file_host.mjs');
+    const { openSource } = await import('/sources.mjs');
+    for (; pass < 2; pass++) {
+      const host = new FileHost(null, await openSource(new URL('/zeros/few.gguf', location.href).href, { warn: console.error }));
+      const opened = await new Promise((resolve) => {
+        host.core = { text: () => 'few.gguf', answer: async (_, work) => resolve(JSON.parse(await work())) };
+        host.imports().dp_file_open(0, 0, 0);
+      });
+      for await (const chunk of host.chunks(opened.file, 0, opened.size, 8 << 20)) if (chunk.length > 8 << 20) throw new Error('too long');
+      host.access.close();
+    }
+    return found;
+  });
+  assert.equal(found.wholes, 0);
+  assert.ok(Math.max(...found.bytes) < 64 << 20, `${found.bytes} bytes of memory for ${100 << 20}`);
 });
 
 check('a page may have the package, and so its worker, from another origin', async (page) => {

@@ -1,84 +1,20 @@
 // The WebAssembly build in Node against the references of the golden cases and against the native program. By ctest:
 //   GOLDEN_DIR       the unpacked tests/data/families_llama
-//   EMBEDDING_MODEL  a case of tests/data/embedding_models; its test is skipped without it
-//   DRAFTING_MODEL   a case of tests/data/families_next, likewise
+//   DRAFTING_MODEL   a case of tests/data/families_next; its test is skipped without it
 //   DOPPLER_NATIVE   the native program, DOPPLER_MODEL a model both run; the comparison is skipped without them
-// Exit status 77: there is no WebGPU device. A new golden case needs no line here.
+// Exit status 77: there is no WebGPU device. A new golden case needs no line here. Read next: node_models.mjs;
+// device_test.mjs has devices, vectors_test.mjs models that write no text.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import test from 'node:test';
-import { hasMatrixUnits } from '../../web/gpu_host.mjs';
 import { Doppler } from '../../web/node.mjs';
-import { formatsInUse } from '../../web/self_test.mjs';
-import { kStagingBytes, Staging } from '../../web/staging.mjs';
-import { caseFolders, readFloats, readIntegers, serveFolder } from './references.mjs';
-import { failingAllocation, spiedGpu } from './spied_gpu.mjs';
+import { check, golden, greedy, kExact, kGreedy, smallest, withModel } from './node_models.mjs';
+import { caseFolders, readIntegers, serveFolder } from './references.mjs';
+import { spiedGpu } from './spied_gpu.mjs';
 
-const kNoDevice = 77;
-const kExact = { lane: 'exact', ctx: 64, chunk: 64 };
-const golden = process.env.GOLDEN_DIR ?? '';
-const embeddingModel = process.env.EMBEDDING_MODEL ?? '';
 const draftingModel = process.env.DRAFTING_MODEL ?? '';
-const smallest = join(golden, 'llama');
-const kWrongKernel = 'attention_decode.cpu'; // in a test
-const counts = { passed: 0, failed: 0, skipped: 0 };
-
-/**
- * A test that is counted for the closing line.
- * @param {string} name
- * @param {string} missing
- * @param {() => Promise<void>} body
- */
-function check(name, missing, body) {
-  test(name, { skip: missing || false }, async () => {
-    counts.failed++;
-    await body();
-    counts.failed--;
-    counts.passed++;
-  });
-  if (missing) counts.skipped++;
-}
-process.on('exit', () => console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`));
-
-/** @param {string} path @param {object} options @param {(d: any) => Promise<void>} use */
-async function withModel(path, options, use) {
-  const doppler = await Doppler.load(path, options);
-  try {
-    await use(doppler);
-  } finally {
-    await doppler.unload();
-  }
-}
-
-try {
-  await (await Doppler.load(smallest, kExact)).unload();
-} catch (error) {
-  if (/** @type {any} */ (error).kind !== 'device') throw error;
-  console.log(`skipped: ${/** @type {Error} */ (error).message}`);
-  process.exit(kNoDevice);
-}
-
-check('bytes of any number arrive through mapped buffers, with zeros up to whole words', '', async () => {
-  const adapter = await (await Doppler.gpu()).requestAdapter();
-  const device = await adapter.requestDevice();
-  const bytes = new Uint8Array(6 * kStagingBytes + 5).map((_, i) => (i * 2654435761) >>> 24);
-  const buffer = device.createBuffer({ size: bytes.length + 3, usage: 1 | 8 }); // MAP_READ, COPY_DST
-  const staging = new Staging(device);
-  for (let at = 0; at < bytes.length; at += kStagingBytes) {
-    const filled = await staging.next(Math.min(kStagingBytes, bytes.length - at));
-    filled.view.set(bytes.subarray(at, at + filled.view.length));
-    staging.send(filled, buffer, at);
-  }
-  staging.release();
-  await buffer.mapAsync(1);
-  const arrived = new Uint8Array(buffer.getMappedRange());
-  assert.deepEqual(Buffer.from(arrived.subarray(0, bytes.length)).compare(bytes), 0);
-  assert.deepEqual([...arrived.subarray(bytes.length)], [0, 0, 0]);
-  device.destroy();
-});
 
 for (const folder of caseFolders(golden)) {
   check(`golden ${relative(golden, folder)}: the greedy tokens are the reference's`, '', async () => {
@@ -96,32 +32,17 @@ for (const folder of caseFolders(golden)) {
 check('a model that drafts gives the reference\'s tokens in fewer steps', draftingModel ? '' : 'no DRAFTING_MODEL', async () => {
   const references = join(draftingModel, 'refs.safetensors');
   const wanted = readIntegers(references, 'greedy_tokens').slice(0, 32);
-  for (const draft of ['on', 'off']) {
+  for (const draft of ['next', 'off']) {
     await withModel(draftingModel, { ...kExact, draft }, async (doppler) => {
       const { tokens, timings } = await doppler.complete({
         prompt: readIntegers(references, 'prompt_a'), temperature: 0, max_tokens: wanted.length, ignore_eos: true,
+        draft_rows: 2,
       });
       assert.deepEqual(tokens, wanted);
-      assert.equal(timings.accepted_tokens > wanted.length / 4, draft === 'on');
+      assert.equal(timings.accepted_tokens > wanted.length / 4, draft === 'next');
     });
   }
 });
-
-check('an embedding is the reference\'s; a model that writes text has none, one that embeds writes none',
-  embeddingModel ? '' : 'no EMBEDDING_MODEL', async () => {
-    await withModel(embeddingModel, kExact, async (doppler) => {
-      const references = join(embeddingModel, 'embedding_refs.safetensors');
-      const prompt = readIntegers(references, 'prompt_a');
-      const { embedding, tokens } = await doppler.embed(prompt);
-      assert.deepEqual([embedding.length, tokens], [doppler.info.embeddingDim, prompt.length]);
-      readFloats(references, 'embedding_a').forEach((wanted, i) => assert.ok(Math.abs(embedding[i] - wanted) < 1e-5));
-      const cut = await doppler.embed(Array(kExact.ctx + 1).fill(5), { dimensions: 8, truncate: true });
-      assert.deepEqual([cut.embedding.length, cut.tokens], [8, kExact.ctx]);
-      await assert.rejects(doppler.embed(prompt, { dimensions: 1000 }), { kind: 'invalid-input' });
-      await assert.rejects(doppler.complete({ prompt }), { kind: 'unsupported' });
-    });
-    await withModel(smallest, kExact, (doppler) => assert.rejects(doppler.embed([1]), { kind: 'unsupported' }));
-  });
 
 check('a model on a web server gives the same tokens', '', async () => {
   const server = await serveFolder(smallest);
@@ -136,11 +57,6 @@ check('a model on a web server gives the same tokens', '', async () => {
     server.close();
   }
 });
-
-const kGreedy = { temperature: 0, ignore_eos: true };
-/** @param {any} doppler @param {object} [options] @returns {Promise<number[]>} */
-const greedy = async (doppler, options) =>
-  (await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: 24, batch: 2, ...options })).tokens;
 
 check('generation creates nothing, submits at most every eighth token and reads four bytes a token', '', async () => {
   await withModel(smallest, kExact, async (doppler) => {
@@ -183,58 +99,6 @@ check('a load that is aborted rejects', '', async () => {
   const controller = new AbortController();
   const loading = Doppler.load(smallest, { ...kExact, signal: controller.signal, progress: () => controller.abort() });
   await assert.rejects(loading, { kind: 'cancelled' });
-});
-
-check('the self test passes, names a kernel that computes wrong, and replaces it', '', async () => {
-  const model = join(golden, 'llama/f16');
-  const options = { ctx: 64, chunk: 64, selfTest: true };
-  await withModel(model, options, async ({ info: { selfTest } }) => assert.ok(selfTest.passed, selfTest.text));
-  const gpu = await spiedGpu(await Doppler.gpu(), (device) => {
-    const { createShaderModule } = device;
-    device.createShaderModule = ({ label, code }) =>
-      createShaderModule.call(device, { label, code: label === kWrongKernel ? code.replaceAll('exp2(', 'sin(') : code });
-  });
-  await withModel(model, { ...options, device: { gpu } }, async ({ info }) => {
-    assert.deepEqual(info.selfTest.formats, [{ format: 'f16', passed: false, wrong: kWrongKernel }]);
-    assert.deepEqual(Object.keys(info.selfTest.replaced), ['attention_decode']);
-    assert.ok(!info.variants.includes(kWrongKernel));
-  });
-});
-
-check('the self test asks models of the formats in use, also of those that are in tiles on the GPU', '', async () => {
-  assert.deepEqual(formatsInUse(['embed.portable', 'matvec.q4_0.cpu']), ['q4_0']);
-  assert.deepEqual(formatsInUse(['matmul.tile_q4.cpu', 'matvec.tile_q6.cpu.dp4a', 'matvec.tile_f16.tile']), ['f16', 'q4_k', 'q6_k']);
-  assert.deepEqual(formatsInUse(['matvec.tile_bf16.tile']), ['f16']);
-});
-
-check('a device that is lost in mid-sentence is made again, and the sentence goes on', '', async () => {
-  /** @type {any[]} */ const devices = [];
-  const gpu = await spiedGpu(await Doppler.gpu(), (device) => devices.push(device));
-  await withModel(smallest, { ...kExact, device: { gpu } }, async (doppler) => {
-    /** @type {string[]} */ const events = [];
-    for (const name of ['devicelost', 'restored']) doppler.addEventListener(name, () => events.push(name));
-    for (const options of [{}, { temperature: 1.5, seed: 5 }]) {
-      const wanted = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: 24, batch: 2, ...options });
-      const stream = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: 24, batch: 2, ...options, stream: true });
-      const tokens = [];
-      for await (const chunk of stream) {
-        if (tokens.length === 0) devices.at(-1).destroy();
-        tokens.push(...chunk.tokens);
-      }
-      assert.deepEqual(tokens, wanted.tokens);
-    }
-    assert.deepEqual(events, ['devicelost', 'restored', 'devicelost', 'restored']);
-    assert.equal(devices.length, 3);
-  });
-});
-
-check('a device without room in the middle of a load is an error of its kind, and gives back what it had', '', async () => {
-  for (const after of [0, 12]) {
-    /** @type {any[]} */ const devices = [];
-    const gpu = await spiedGpu(await Doppler.gpu(), (device) => devices.push(failingAllocation(device, after)));
-    await assert.rejects(Doppler.load(smallest, { ...kExact, device: { gpu } }), { kind: 'out-of-memory', message: /There is no memory for buffer/ });
-    assert.equal((await devices[0].lost).reason, 'destroyed');
-  }
 });
 
 // Greedy: the kernels that sample for several sequences compile for minutes on a CPU.
@@ -327,19 +191,6 @@ check('a name of Hugging Face is found through the hub', '', async () => {
   }
 });
 
-check('matrix units are used where the device has the feature, and fragments of 16 x 16 x 16 in f16 with sums in f32', '', async () => {
-  const feature = 'chromium-experimental-subgroup-matrix';
-  const ours = { componentType: 'f16', resultComponentType: 'f32', M: 16, N: 16, K: 16 };
-  /** @param {string[]} features @param {object[] | undefined} configs */
-  const has = (features, configs) => hasMatrixUnits({ features: new Set(features) }, { subgroupMatrixConfigs: configs });
-  assert.equal(has([feature], [{ ...ours, K: 8 }, ours]), true);
-  assert.equal(has([], [ours]), false);
-  assert.equal(has([feature], undefined), false);
-  for (const other of [{ ...ours, M: 8 }, { ...ours, componentType: 'f32' }, { ...ours, resultComponentType: 'f16' }]) {
-    assert.equal(has([feature], [other]), false, JSON.stringify(other));
-  }
-});
-
 check('what is wrong is said in a sentence', '', async () => {
   await assert.rejects(Doppler.load(join(golden, 'nowhere')), { kind: 'invalid-input', message: /no file or folder/ });
   await assert.rejects(Doppler.load(smallest, { lane: 'quick' }), { kind: 'invalid-input', message: /quick/ });
@@ -380,6 +231,26 @@ check('the default model: text and tokens are the native program\'s', missing &&
     assert.equal(await doppler.detokenize(await doppler.tokenize(kPrompt, { addSpecial: false })), kPrompt);
     console.log(`${last.timings.decode_tokens_per_second.toFixed(1)} tok/s in Node, ` +
       `${native_answer.timings.decode_tokens_per_second.toFixed(1)} natively (${native_answer.device.provider})`);
+  });
+});
+
+// Shows documents, and what closes a message and opens an answer.
+const kOpenTemplate = '{% for d in documents or [] %}[{{ d.text }}] {% endfor %}{% for m in messages %}{{ m.role }}: {{ m.content }}.\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}';
+check('a chat goes on from a last message, leaves the opening of an answer out, and takes documents', missing && `not there: ${missing}`, async () => {
+  await withModel(model, { lane: 'exact', ctx: 256, chatTemplate: kOpenTemplate }, async (doppler) => {
+    const user = { role: 'user', content: 'The fox' };
+    const begun = [user, { role: 'assistant', content: 'Once upon' }];
+    const options = { temperature: 0, max_tokens: 6 };
+    const chat = async (request) => (await doppler.chat.completions.create({ messages: [user], ...options, ...request })).choices[0].message.content;
+    const after = async (prompt) => (await doppler.complete({ prompt, add_special: false, ...options })).choices[0].text;
+    assert.equal(await chat({}), await after('user: The fox.\nassistant:'));
+    assert.equal(await chat({ messages: begun, continue_final_message: true }), await after('user: The fox.\nassistant: Once upon'));
+    assert.equal(await chat({ add_generation_prompt: false }), await after('user: The fox.\n'));
+    assert.equal(await chat({ documents: [{ text: 'Foxes run' }] }), await after('[Foxes run] user: The fox.\nassistant:'));
+    const refused = (request, message) => assert.rejects(chat(request), { kind: 'invalid-input', message });
+    await refused({ messages: begun, continue_final_message: true, add_generation_prompt: true }, /continue_final_message.*add_generation_prompt/);
+    await refused({ continue_final_message: true }, /continue_final_message.*assistant/);
+    await refused({ documents: ['Foxes run'] }, /documents.*list of objects/);
   });
 });
 

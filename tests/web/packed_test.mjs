@@ -6,9 +6,9 @@
 // Exit status 77: there is no WebGPU adapter.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
@@ -22,6 +22,7 @@ import { readIntegers } from './references.mjs';
 
 const kNoDevice = 77;
 const kTokens = 3;
+const kModules = ['doppler_core.wasm', 'doppler_core_later.wasm'];
 const { GOLDEN_DIR = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM } = process.env;
 const model = join(GOLDEN_DIR, 'llama');
 const references = join(model, 'refs.safetensors');
@@ -37,7 +38,7 @@ function installPackage() {
   const sources = join(folder, 'package');
   const isSource = (path) => !/\/(node_modules|dist)$/.test(path);
   cpSync(fileURLToPath(new URL('../../web', import.meta.url)), sources, { recursive: true, filter: isSource });
-  copyFileSync(DOPPLER_WASM, join(sources, 'doppler_core.wasm'));
+  for (const name of kModules) copyFileSync(join(dirname(DOPPLER_WASM), name), join(sources, name));
   const [{ filename, size, files }] = JSON.parse(
     execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], { cwd: sources, encoding: 'utf8' }));
   mkdirSync(installed, { recursive: true });
@@ -52,6 +53,9 @@ globalThis.answer = (async () => {
   const doppler = await Doppler.load(new URL('/model/', location.href).href, { lane: 'portable', ctx: 64, chunk: 16, cache: false${options} });
   const { tokens } = await doppler.complete({ prompt: ${JSON.stringify(readIntegers(references, 'prompt_a'))}, temperature: 0,
     max_tokens: ${kTokens}, ignore_eos: true });
+  const session = doppler.newSession();
+  await session.complete({ prompt: [1], max_tokens: 1 });
+  await session.save(); // by the second module
   return tokens;
 })();`;
 writeFileSync(join(app, 'main.js'), script('doppler-webgpu'));
@@ -101,7 +105,7 @@ async function completes(path) {
 }
 
 check('the package has the core, its licence, its types, the adapters and the page, and no tests', async () => {
-  for (const path of ['doppler.mjs', 'doppler.d.ts', 'worker.mjs', 'doppler_core.wasm', 'adapters/ai-sdk.mjs', 'page/index.html', 'page/main.mjs', 'LICENSE']) {
+  for (const path of ['doppler.mjs', 'doppler.d.ts', 'worker.mjs', ...kModules, 'adapters/ai-sdk.mjs', 'page/index.html', 'page/main.mjs', 'LICENSE']) {
     assert.ok(packed.includes(path), path);
   }
   assert.deepEqual(packed.filter((path) => /(^|\/)(test|node_modules|dist)\//.test(path)), []);
@@ -124,8 +128,8 @@ check('webpack, without a warning', async () => {
     performance: { hints: false } }, (error, done) => (error || done?.hasErrors() ? reject(error ?? new Error(done?.toString('errors-only'))) : resolve(done))));
   assert.deepEqual(stats.toJson().warnings, []);
   writeFileSync(join(out, 'index.html'), '<!doctype html><script src="main.js"></script>');
-  // The module and the worker are files of their own.
-  assert.ok(readdirSync(out).some((name) => name.endsWith('.wasm') && statSync(join(out, name)).size > 1e6), readdirSync(out).join(' '));
+  // The modules and the worker are files of their own.
+  assert.equal(readdirSync(out).filter((name) => name.endsWith('.wasm')).length, kModules.length, readdirSync(out).join(' '));
   await completes('/webpack/index.html');
 });
 
@@ -134,7 +138,7 @@ const kByHand = ", workerUrl: 'worker.js', wasmUrl: 'doppler_core.wasm'";
 
 /** @param {string} out */
 function finishByHand(out) {
-  copyFileSync(join(installed, 'doppler_core.wasm'), join(out, 'doppler_core.wasm'));
+  for (const name of kModules) copyFileSync(join(installed, name), join(out, name));
   writeFileSync(join(out, 'index.html'), '<!doctype html><script type="module" src="by_hand.js"></script>');
 }
 

@@ -2,7 +2,7 @@
 // may hold answers back or cut the network off.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 
 /** Flags of headless Chromium: WebGPU on its software adapter, and no requests to the network. */
 export const kChromiumFlags = ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-quic', '--no-first-run',
@@ -22,6 +22,7 @@ GPUAdapter.prototype.requestDevice = async function (wanted) {
 
 export class PageServer {
   /** Ranges of model files that were answered, "path first-last". @type {string[]} */ ranges = [];
+  /** The modules that were asked for. @type {string[]} */ modules = [];
   /** Called before a range is answered; it may wait. @type {(path: string, first: number) => Promise<void>} */
   gate = async () => {};
   isCutOff = false; // no model is reached
@@ -57,8 +58,9 @@ export class PageServer {
     if (top === 'pages') return response.writeHead(206, { 'Content-Type': 'text/html', 'Content-Range': 'bytes 0-0/1000' }).end('<');
     const model = this.roots.models[top];
     if (model && this.isCutOff) return request.socket.destroy();
-    const path = model ? join(model, ...rest) : pathname === '/doppler_core.wasm' ? this.roots.wasm
-      : join(this.roots.package, pathname);
+    const isModule = /^\/doppler_core\w*\.wasm$/.test(pathname);
+    if (isModule) this.modules.push(pathname);
+    const path = model ? join(model, ...rest) : join(isModule ? dirname(this.roots.wasm) : this.roots.package, pathname);
     if (!existsSync(path)) return response.writeHead(404).end();
     const bytes = readFileSync(path);
     const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];

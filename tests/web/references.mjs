@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { inflateSync } from 'node:zlib';
 
 /** Folders below `root` that hold a refs.safetensors. @param {string} root @returns {string[]} */
 export function caseFolders(root) {
@@ -33,6 +34,34 @@ function read(path, name, type, number) {
   if (dtype !== type) throw new Error(`${name} of ${path} is ${dtype}, not ${type}.`);
   const data = file.subarray(8 + headerBytes + begin, 8 + headerBytes + end);
   return Array.from({ length: data.length / 4 }, (_, i) => number(data, 4 * i));
+}
+
+const kPngStart = 8;
+const kChunkFrame = 12; // length, name, checksum
+
+/** An 8-bit RGB picture without interlacing, as Pillow writes it. @param {Buffer} file */
+export function readPng(file) {
+  const width = file.readUInt32BE(16), height = file.readUInt32BE(20), rowBytes = 3 * width;
+  if (file[24] !== 8 || file[25] !== 2 || file[28] !== 0) throw new Error('The picture is no plain 8-bit RGB.');
+  const parts = [];
+  for (let at = kPngStart; at < file.length;) {
+    const bytes = file.readUInt32BE(at);
+    if (file.toString('latin1', at + 4, at + 8) === 'IDAT') parts.push(file.subarray(at + 8, at + 8 + bytes));
+    at += kChunkFrame + bytes;
+  }
+  const rows = inflateSync(Buffer.concat(parts));
+  const data = new Uint8Array(height * rowBytes);
+  for (let y = 0, from = 0; y < height; y++) {
+    const filter = rows[from++];
+    for (let x = 0; x < rowBytes; x++, from++) {
+      const at = y * rowBytes + x;
+      const left = x >= 3 ? data[at - 3] : 0, up = y > 0 ? data[at - rowBytes] : 0, corner = x >= 3 && y > 0 ? data[at - rowBytes - 3] : 0;
+      const distance = (value) => Math.abs(left + up - corner - value);
+      const nearest = distance(left) <= distance(up) && distance(left) <= distance(corner) ? left : distance(up) <= distance(corner) ? up : corner;
+      data[at] = rows[from] + [0, left, up, (left + up) >> 1, nearest][filter];
+    }
+  }
+  return { width, height, data };
 }
 
 /**

@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "doppler": set(),
     "base": {"doppler"},  # the public error type is the one all layers use
     "gpu": {"base"},
+    "images": {"base"},
     "kernels": {"gpu", "base"},
     "formats": {"base"},
     # formats: the names of weights (formats/tensor_id.h).
@@ -23,14 +24,15 @@ MAY_INCLUDE = {
     "families": {"layers", "graph", "formats", "base"},
     "lowering": {"graph", "kernels", "gpu", "base"},
     "store": {"formats", "base"},
+    "swarm": {"store", "formats", "base"},
     # doppler: the types of requests and answers, no calls.
     "openai": {"doppler", "base"},
     "tokenizer": {"base"},
     # doppler: the type of a grammar.
     "guidance": {"doppler", "base"},
-    "model": {"families", "lowering", "graph", "kernels", "gpu", "formats", "base"},
+    "model": {"families", "lowering", "graph", "kernels", "gpu", "images", "formats", "base"},
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
-    "engine": {"doppler", "model", "lowering", "tokenizer", "guidance", "kernels", "gpu", "formats", "base"},
+    "engine": {"doppler", "model", "lowering", "tokenizer", "guidance", "kernels", "gpu", "images", "formats", "base"},
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "capi": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
@@ -39,17 +41,28 @@ MAY_INCLUDE = {
     "server": {"doppler", "batch", "openai", "engine", "tokenizer", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler
     # graph`.
-    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
-            "batch", "server", "base"},
+    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "images", "formats", "store", "swarm",
+            "openai", "bench", "batch", "server", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "openai", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }
 
 # Layers that are also compiled to WebAssembly: no threads, files or streams outside files named for a platform.
-CORE = {"base", "kernels", "graph", "layers", "families", "lowering", "formats", "tokenizer", "model", "engine"}
+CORE = {"base", "images", "kernels", "graph", "layers", "families", "lowering", "formats", "tokenizer", "model", "engine"}
 PLATFORM_HEADERS = {"thread", "mutex", "condition_variable", "future", "filesystem", "fstream", "iostream",
-                    "format", "print", "unistd.h", "dlfcn.h", "pthread.h", "fcntl.h", "sys/mman.h", "sys/stat.h"}
-PLATFORM_SUFFIX = re.compile(r"_(native|posix|web)(_test)?\.(h|cpp)$")
+                    "format", "print"}
+PLATFORM_SUFFIX = re.compile(r"_(native|posix|windows|web)(_test)?\.(h|cpp)$")
+
+# Headers of an operating system, as far as the C++ library does not have them. Only base and gpu know the system, in
+# files that end in _posix or _windows; everything above uses headers of base. A test of signals and the like ends in
+# _posix_test.
+SYSTEM_HEADERS = re.compile(
+    r"^(sys|arpa|netinet|net|mach|mach-o|editline|linux)/|^(unistd|dlfcn|fcntl|pthread|dirent|pwd|grp|poll|spawn|termios|"
+    r"signal|netdb|ifaddrs|regex|sched|glob|langinfo|io|direct|process|windows|winsock2|ws2tcpip|mswsock|iphlpapi|winternl|"
+    r"shellapi|shlobj|bcrypt|aclapi|sddl)\.h$")
+SYSTEM_LAYERS = {"base", "gpu"}
+SYSTEM_SUFFIX = re.compile(r"_(posix|windows)\.(h|cpp)$")
+SYSTEM_TEST = re.compile(r"_(posix|windows)_test\.cpp$")
 # Tests, benches and fuzz targets run natively only.
 NATIVE_ONLY = re.compile(r"_(test|bench|fuzz)\.cpp$|/testing/|/test_\w+\.(h|cpp)$")
 PLATFORM_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(__wasm|__linux|_WIN32|__APPLE__|__EMSCRIPTEN|__unix)", re.M)
@@ -84,6 +97,10 @@ def layer_of(path):
     return parts[1] if parts[0] == "src" and len(parts) > 2 else None
 
 
+def may_know_the_system(path, layer):
+    return bool(layer in SYSTEM_LAYERS and SYSTEM_SUFFIX.search(path) or SYSTEM_TEST.search(path))
+
+
 def check_includes(path, text):
     layer = layer_of(path)
     if layer is None:
@@ -100,6 +117,9 @@ def check_includes(path, text):
             if first != layer and first not in MAY_INCLUDE[layer]:
                 allowed = ", ".join(sorted(MAY_INCLUDE[layer])) or "nothing else of the project"
                 yield f'{path}:{number}: {layer} includes "{header}" of {first}; allowed are: {allowed}.'
+        elif match[1] == "<" and SYSTEM_HEADERS.search(header) and not may_know_the_system(path, layer):
+            yield (f"{path}:{number}: <{header}> belongs to an operating system; only files of base and gpu that end in "
+                   "_posix or _windows may include it (docs/design/platforms.md).")
         elif first == "webgpu" and not (layer == "gpu" and "_native" in path):
             yield f"{path}:{number}: {header} belongs in src/gpu, in files ending in _native."
         elif (header in PLATFORM_HEADERS and layer in CORE and not PLATFORM_SUFFIX.search(path)

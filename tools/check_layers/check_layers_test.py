@@ -12,6 +12,8 @@ GOOD = {
     "src/base/text.h": "// Text helpers.\n#include <string>\n",
     "src/base/text.cpp": '#include "base/text.h"\n',
     "src/base/map_posix.cpp": "// Files in memory.\n#include <unistd.h>\n",
+    "src/base/map_windows.cpp": "// The same.\n#include <windows.h>\n",
+    "src/base/map_posix_test.cpp": "// Files that are cut.\n#include <sys/wait.h>\n",
     "src/gpu/README.md": "# gpu\n",
     "src/gpu/device_native.cpp": '// The device.\n#include "base/text.h"\n#include <webgpu/webgpu.h>\n',
     "src/kernels/README.md": "# kernels\n",
@@ -33,6 +35,15 @@ REFUSED = [
      "src/gpu/x.cpp:2: webgpu/webgpu.h belongs in src/gpu, in files ending in _native."),
     ("threads_in_the_core", "src/base/x.cpp", "// X.\n#include <thread>\n",
      "src/base/x.cpp:2: <thread> is not in the WebAssembly build; only files ending in _native or _posix may include it."),
+    ("system_header_in_a_native_file", "src/gpu/x_native.cpp", "// X.\n#include <unistd.h>\n",
+     "src/gpu/x_native.cpp:2: <unistd.h> belongs to an operating system; only files of base and gpu that end in _posix or "
+     "_windows may include it (docs/design/platforms.md)."),
+    ("system_header_above_gpu", "src/kernels/op/x_posix.cpp", "// X.\n#include <sys/stat.h>\n",
+     "src/kernels/op/x_posix.cpp:2: <sys/stat.h> belongs to an operating system; only files of base and gpu that end in "
+     "_posix or _windows may include it (docs/design/platforms.md)."),
+    ("system_header_in_a_test", "src/kernels/op/op_test.cpp", "// X.\n#include <dlfcn.h>\n",
+     "src/kernels/op/op_test.cpp:2: <dlfcn.h> belongs to an operating system; only files of base and gpu that end in "
+     "_posix or _windows may include it (docs/design/platforms.md)."),
     ("platform_if", "src/kernels/op/x.cpp", "// X.\n#ifdef __wasm__\n#endif\n",
      "src/kernels/op/x.cpp:2: #if on the platform (__wasm...); make it a file with a platform suffix."),
     ("no_opening_comment", "src/base/x.h", "#pragma once\n",

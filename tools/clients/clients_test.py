@@ -15,7 +15,8 @@ import openai
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "server"))
-from frameworks import Agents, Frameworks, LangChain, LiteLLM  # noqa: E402, F401
+from frameworks import (Agents, Frameworks, LangChain, LangChainAnthropic, LangChainOllama,  # noqa: E402, F401
+                        LiteLLM, PydanticAI)
 from served import Served  # noqa: E402
 
 DOPPLER = "doppler"
@@ -148,6 +149,10 @@ class Programs(unittest.TestCase):
     def test_npm(self):
         self.run_program("node", f"{ROOT}/tools/clients/clients.mjs", f"{INSTALLED}/npm")
 
+    @unittest.skipUnless(shutil.which("go"), "Go is not installed")
+    def test_ollama_go(self):
+        self.run_program(f"{INSTALLED}/ollama_go")
+
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser()
@@ -159,6 +164,6 @@ if __name__ == "__main__":
     served = begin_server()
     Frameworks.url = served.url
     try:
-        unittest.main(argv=[sys.argv[0], *given.tests])
+        unittest.main(argv=[sys.argv[0], *given.tests], warnings="ignore")  # of sockets that clients leave open
     finally:
         served.end()

@@ -88,7 +88,8 @@ fi
   cp -L "$library" "$bundle.tree/lib/"
 done
 cp -L "$deps"/lib/libwgpu_native.so "$bundle.tree/lib/"
-strip --strip-unneeded "$bundle.tree"/lib/*.so* 2>/dev/null || true
+cp -r "$build/src/gpu/doppler-chosen-device" "$bundle.tree/lib/" # the second GPU under Dawn
+strip --strip-unneeded "$bundle.tree"/lib/*.so* "$bundle.tree"/lib/*/*.so* 2>/dev/null || true
 
 tar -C "$bundle.tree" -cf - bin lib $([ -z "$base" ] || echo base) | xz -T0 -6 > "$bundle/programs.tar.xz"
 # Compressing it takes a minute or two: kept until the library changes.

@@ -3,8 +3,11 @@
 # limit, none stops the others, and what is done is in OUT at any moment. OUT gets few files: summary.txt, and
 # results.tar.gz with all tables, JSON and logs.
 #   run.sh [flags] OUT
-#   --steps LIST      of devices,compare,bench,rules,profile,tests,times; default all but rules (compare, if a base was
-#                     packed. rules: bench of each shape and lane with each lowering rule turned off)
+#   --steps LIST      of devices,compare,bench,rules,several,profile,tests,times; default all but rules and several
+#                     (compare, if a base was packed. rules: bench of each shape and lane with each lowering rule turned
+#                     off. several: streams of each shape and lane on each of the --cards)
+#   --cards LIST      devices of several, blanks between them; default "0 0,1"
+#   --streams LIST    of several; default 8,32,64
 #   --shapes LIST     SHAPE:QUANT,...         --lanes LIST       default fast
 #   --prompt LIST     default 512; 0: none    --generate LIST    default 128; 0: none
 #   --depth LIST      tokens cached before    --repetitions N    default 5
@@ -24,11 +27,12 @@ lanes=fast
 providers=dawn,wgpu
 minutes=9
 repetitions=5; prompt=512; generate=128; depth=0; rounds=3
+cards="0 0,1"; streams=8,32,64
 tests=.; filter='*'; times=.; more=; candidate_more=
 while [ $# -gt 1 ]; do
   case $1 in
     --steps | --shapes | --lanes | --providers | --minutes | --prompt | --generate | --depth | --repetitions | --rounds | \
-      --tests | --filter | --times) declare "${1#--}=$2"; shift 2 ;;
+      --tests | --filter | --times | --cards | --streams) declare "${1#--}=$2"; shift 2 ;;
     --flags) more=$2; shift 2 ;;
     --candidate-flags) candidate_more=$2; shift 2 ;;
     --quick) repetitions=2; prompt=32; generate=16; rounds=2; shift ;;
@@ -108,7 +112,7 @@ keep() {
         "$(echo "$said" | sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' | awk '{n += $1} END {print n + 0}')"
     done
     cat "$results"/compare.*.log 2>/dev/null
-    cat "$results"/bench.*.log "$results"/rules.*.log 2>/dev/null | awk '/^\| model/ {if (!head++) {print; getline; print} else getline; rows = 1; next} rows && /^\|/ {print; next} {rows = 0}'
+    cat "$results"/bench.*.log "$results"/several.*.log "$results"/rules.*.log 2>/dev/null | awk '/^\| model/ {if (!head++) {print; getline; print} else getline; rows = 1; next} rows && /^\|/ {print; next} {rows = 0}'
   } > "$out/summary.txt"
   tar -C "$work" -czf "$out/results.tar.gz" results
 }
@@ -147,6 +151,22 @@ if wanted bench; then
   for shape in ${shapes//,/ }; do
     for lane in ${lanes//,/ }; do
       bench "bench.$shape.$lane.$first_provider" "$doppler" "$commit" "$first_provider" "$lane" "$shape"
+    done
+  done
+  keep
+fi
+if wanted several; then
+  for shape in ${shapes//,/ }; do
+    for lane in ${lanes//,/ }; do
+      for devices in $cards; do
+        name=several.$shape.$lane.$first_provider.cards_${devices//,/_}
+        name=${name//:/_}
+        # shellcheck disable=SC2086 # $more is several flags
+        step "$name" 150 "$doppler" bench --synthetic "$shape" --lane "$lane" --webgpu "$first_provider" \
+          --devices "$devices" --streams "$streams" -r "$repetitions" -n "$generate" -d "$depth" -o json \
+          --output "$results/$name.json" $more
+        stamp "$results/$name.json" "$commit"
+      done
     done
   done
   keep

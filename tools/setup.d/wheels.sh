@@ -29,7 +29,7 @@ install_wheels() {
   mkdir -p "$DEPS_DIR/wheels"
   while IFS='|' read -r name version machine sha256 _; do
     [ "$machine" = "$(wheel_machine)" ] || continue
-    fetch_wheel "$python" "$name" "$version" "$sha256"
+    fetch_wheel "$python" "$name" "$version" "$sha256" file "$DEPS_DIR"
   done < <(rows wheel)
   wheel_stamp >"$DEPS_DIR/wheels.stamp"
   rm -rf "$DEPS_DIR/wheels"
@@ -48,16 +48,18 @@ python_with_pip() {
   fail "python3 has no pip. Run: sudo apt-get install -y python3-pip"
 }
 
+# fetch_wheel PYTHON NAME VERSION SHA256 KIND TARGET [PIP_FLAG...]: unpacks the files of the rows of this kind.
 fetch_wheel() {
-  local python=$1 name=$2 version=$3 sha256=$4 folder="$DEPS_DIR/wheels/$2" wheel
+  local python=$1 name=$2 version=$3 sha256=$4 kind=$5 target=$6 folder="$DEPS_DIR/wheels/$2" wheel
+  shift 6
   rm -rf "$folder"
   step "libraries: fetching $name $version"
   "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --retries 5 \
-    --dest "$folder" "$name==$version" ||
+    "$@" --dest "$folder" "$name==$version" ||
     fail "pip could not fetch $name $version. Fetch it by hand with this command, then start again:
-  $python -m pip download --no-deps --only-binary=:all: $name==$version"
+  $python -m pip download --no-deps --only-binary=:all: $* $name==$version"
   wheel=$(ls "$folder"/*.whl)
   [ "$(sha256sum "$wheel" | cut -d' ' -f1)" = "$sha256" ] ||
     fail "$(basename "$wheel") has SHA-256 $(sha256sum "$wheel" | cut -d' ' -f1), but tools/dependencies says $sha256. Nothing of it was used."
-  rows file | grep "^$name|" | "$python" tools/setup.d/unpack_wheel.py "$wheel" "$DEPS_DIR"
+  rows "$kind" | grep "^$name|" | "$python" tools/setup.d/unpack_wheel.py "$wheel" "$target"
 }

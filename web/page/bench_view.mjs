@@ -68,7 +68,7 @@ export function benchView({ host, chat, settings, ready }) {
   };
   const element = h('section', { class: 'page-part', 'aria-label': 'Bench' },
     h('h1', {}, 'Bench'),
-    h('p', { class: 'lead' }, 'Prefill (pp) and decode (tg) speed of the loaded model, behind some tokens of context.'),
+    h('p', { class: 'lead' }, 'Prefill (pp) and decode (tg) speed of the loaded model, after some tokens of context.'),
     h('div', { class: 'options' }, prompt.element, generate.element,
       h('div', { class: 'option' }, h('label', { for: 'bench-depths' }, 'Depths (tokens)'), depths), repetitions.element),
     h('div', { class: 'button-line' }, run, save), state, table, plots);

@@ -1,7 +1,7 @@
 // Gathers the page as static files that any host can serve: `node web/page/build.mjs [--wasm FILE] [--out FOLDER]`. The
 // page's modules become one script and its styles a part of index.html, the package (doppler.mjs, its worker, its
 // adapters) three; beside them lie the libraries that are fetched when they are first needed (vendor/),
-// doppler_core.wasm, the model that Doppler ships, and of each text a compressed copy (.gz), which `doppler web`
+// the core's two modules, the model that Doppler ships, and of each text a compressed copy (.gz), which `doppler web`
 // serves. service_worker.js has the list of all that the page needs without a network. The sources run unbundled too:
 // that is what tests of single modules do.
 import { createHash } from 'node:crypto';
@@ -10,6 +10,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { kLaterName } from '../core_module.mjs';
 
 const page = dirname(fileURLToPath(import.meta.url));
 const web = dirname(page);
@@ -95,6 +96,7 @@ writeFileSync(join(out, 'index.html'), frame);
 for (const name of ['models.json', 'manifest.webmanifest']) copy(join(page, name), name);
 copy(join(page, 'icon.svg'), 'page/icon.svg');
 copy(wasm, 'doppler_core.wasm');
+copy(join(dirname(wasm), kLaterName), kLaterName);
 for (const [from, to] of kVendor) copy(join(libraries, from), join('vendor', to));
 for (const path of kLicences) copy(join(libraries, path), join('vendor/licences', `${path.split('/').at(-2)}.txt`));
 copy(join(root, 'LICENSE'), 'vendor/licences/xgrammar.txt'); // the same one, which its package leaves out

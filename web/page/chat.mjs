@@ -78,11 +78,11 @@ export class Chat extends EventTarget {
     return true;
   }
 
-  /** @param {string} text */
-  async send(text) {
-    if (this.isAnswering || text.trim() === '') return;
+  /** @param {string} text @param {string[]} [pictures] data URLs */
+  async send(text, pictures = []) {
+    if (this.isAnswering || (text.trim() === '' && pictures.length === 0)) return;
     const leaf = this.shown.at(-1)?.id ?? null;
-    await this.#ask(leaf, text);
+    await this.#ask(leaf, text, pictures);
   }
 
   /**
@@ -92,7 +92,8 @@ export class Chat extends EventTarget {
    */
   async edit(id, text) {
     if (this.isAnswering || text.trim() === '') return;
-    await this.#ask(find(this.conversation, id)?.parent ?? null, text);
+    const old = find(this.conversation, id);
+    await this.#ask(old?.parent ?? null, text, old?.pictures ?? []);
   }
 
   /** Answers once more beside the answer `id`. @param {string} id */
@@ -184,10 +185,11 @@ export class Chat extends EventTarget {
     conversation.edited = { ...conversation.edited, ...Object.fromEntries(Object.keys(texts).map((name) => [name, Date.now()])) };
   }
 
-  /** @param {string | null} parent @param {string} text */
-  async #ask(parent, text) {
-    const question = append(this.conversation, parent, { role: 'user', content: text }, Date.now());
-    if (this.conversation.title === '') this.#write({ title: titleText(text) });
+  /** @param {string | null} parent @param {string} text @param {string[]} pictures */
+  async #ask(parent, text, pictures) {
+    const what = { role: /** @type {const} */ ('user'), content: text, ...(pictures.length > 0 && { pictures }) };
+    const question = append(this.conversation, parent, what, Date.now());
+    if (this.conversation.title === '') this.#write({ title: titleText(text) || 'A picture' });
     await this.#answer(question.id);
   }
 

@@ -8,7 +8,7 @@ import { siblings } from './tree.mjs';
 
 // Nearer to the end than this, the view follows a growing answer.
 const kFollowPixels = 80;
-// First questions for models of which the list says none.
+// First questions for models that have none in the list.
 const kStarters = ['Explain how a rainbow forms', 'Write a short poem about rain', 'Plan a quiet weekend in Rome'];
 
 /**
@@ -83,7 +83,7 @@ export function chatView(app) {
   // A field that grows takes from the height of the messages: their end stays in sight.
   new ResizeObserver(() => follow(false)).observe(scroller);
   const column = h('div', { class: 'chat-column' }, scroller, toEnd, h('div', { class: 'bottom' }, progressView(host), composer.element), said);
-  return { element: h('section', { class: 'chat', 'aria-label': 'Chat' }, column, panel.element), focus: () => composer.focus(), panel };
+  return { element: h('section', { class: 'chat', 'aria-label': 'Chat' }, column, panel.element), focus: () => composer.focus(), takePictures: composer.takePictures, panel };
 }
 
 /** Fills the place of the messages before the first one. @param {any} app */

@@ -1,6 +1,7 @@
 // The field to write in, with its buttons; keeps what was not sent.
 import { h, icon } from './dom.mjs';
 import { Drafts } from './drafts.mjs';
+import { picturesField, picturesOf } from './pictures_field.mjs';
 
 /** @param {any} app */
 export function composerView({ chat, host, texts }) {
@@ -8,16 +9,19 @@ export function composerView({ chat, host, texts }) {
   const text = h('textarea', { id: 'composer-text', rows: 1, dir: 'auto', 'aria-label': 'Message', placeholder: 'Write a message', enterkeyhint: 'send' });
   let shown = chat.conversation;
   const send = () => {
-    if (chat.isAnswering || text.value.trim() === '') return;
+    if (chat.isAnswering || isEmpty()) return;
     const written = text.value;
+    const shownPictures = pictures.value;
     write('');
+    pictures.clear();
     drafts.keep(chat.conversation, '');
-    chat.send(written);
+    chat.send(written, shownPictures);
   };
   const write = (value) => {
     text.value = value;
     grow();
   };
+  const isEmpty = () => text.value.trim() === '' && pictures.value.length === 0;
   const button = h('button', { type: 'button', class: 'send', onclick: () => (chat.isAnswering ? chat.stop() : send()) });
   const tools = h('div', { class: 'composer-tools' });
   const grow = () => {
@@ -32,8 +36,9 @@ export function composerView({ chat, host, texts }) {
       button.title = chat.isAnswering ? 'Stop (Esc)' : 'Send (Enter)';
       button.replaceChildren(icon(chat.isAnswering ? 'stop' : 'send'));
     }
-    button.disabled = !chat.isAnswering && text.value.trim() === '';
+    button.disabled = !chat.isAnswering && isEmpty();
   };
+  const pictures = picturesField(() => refresh());
   text.addEventListener('input', () => {
     grow();
     drafts.keep(chat.conversation, text.value);
@@ -43,6 +48,12 @@ export function composerView({ chat, host, texts }) {
     event.preventDefault();
     send();
   });
+  text.addEventListener('paste', (event) => {
+    const files = picturesOf(event.clipboardData);
+    if (files.length === 0) return;
+    event.preventDefault();
+    void pictures.take(files);
+  });
   chat.addEventListener('list', () => {
     if (chat.conversation === shown) return;
     shown = chat.conversation;
@@ -51,6 +62,7 @@ export function composerView({ chat, host, texts }) {
   chat.addEventListener('change', refresh);
   host.addEventListener('change', refresh);
   write(drafts.of(shown));
-  const element = h('div', { class: 'composer' }, text, h('div', { class: 'composer-row' }, tools, h('span', { class: 'hint' }, 'Enter sends, Shift+Enter breaks the line'), button));
-  return { element, tools, refresh, focus: () => text.focus() };
+  tools.append(...pictures.button);
+  const element = h('div', { class: 'composer' }, pictures.shown, text, h('div', { class: 'composer-row' }, tools, h('span', { class: 'hint' }, 'Enter sends, Shift+Enter breaks the line'), button));
+  return { element, tools, refresh, focus: () => text.focus(), takePictures: pictures.take };
 }

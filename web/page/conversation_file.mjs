@@ -32,6 +32,7 @@ export function parseExport(text) {
 }
 
 const isText = (value) => typeof value === 'string';
+const isPicture = (value) => isText(value) && /^data:image\/(png|jpeg|webp|gif|bmp|avif);base64,[\w+/=]+$/.test(value);
 const isTime = (value) => Number.isFinite(value) && value >= 0;
 
 /**
@@ -58,6 +59,7 @@ function checked(from, index) {
     const areCalls = Array.isArray(message.calls) && message.calls.every((call) => isText(call?.id) && isText(call.name) && isText(call.arguments));
     if (areCalls) kept.calls = message.calls.map(({ id: of, name, arguments: text }) => ({ id: of, name, arguments: text }));
     if (typeof message.figures === 'object' && message.figures) kept.figures = message.figures;
+    if (Array.isArray(message.pictures) && message.pictures.every(isPicture)) kept.pictures = [...message.pictures];
     return kept;
   });
   const chosen = {};

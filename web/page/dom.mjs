@@ -54,6 +54,7 @@ const kIcons = {
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   upload: 'M12 16V5M7 9l5-5 5 5M5 20h14',
   check: 'M5 12l5 5 9-10',
+  picture: 'M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15 9h.01',
 };
 
 /** @param {keyof typeof kIcons} name */

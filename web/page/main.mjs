@@ -57,11 +57,6 @@ const ready = () => (readying ??= makeReady().finally(() => (readying = null)));
 
 /** Loads the usual model, or waits for it; throws a sentence. */
 async function makeReady() {
-  // The plans of answers that keep to a form are others.
-  if (host.model && !host.loading && settings.loading().grammars && !host.model.info.grammars) {
-    const error = await host.reload(settings.loading());
-    if (error) throw new Error(error);
-  }
   if (host.model) return;
   while (host.loading) await new Promise((resolve) => host.addEventListener('change', resolve, { once: true }));
   if (host.model) return;
@@ -152,7 +147,10 @@ addEventListener('keydown', (event) => {
     else chat.stop();
   }
 });
-takeDrops(app, () => go('#/models'));
+takeDrops(app, () => go('#/models'), (files) => {
+  go('#/chat');
+  void views.chat.takePictures(files);
+});
 await route();
 // On a phone the focus would bring up the keyboard.
 if (matchMedia('(hover: hover)').matches) views.chat.focus();

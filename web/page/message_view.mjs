@@ -32,8 +32,14 @@ export class MessageView {
 
   /** Shows the present state of the message. */
   update() {
-    if (this.message.role !== 'assistant') this.#body.replaceChildren(h('div', { class: 'said', dir: 'auto' }, this.message.content));
+    if (this.message.role !== 'assistant') this.#body.replaceChildren(...this.#pictures(), h('div', { class: 'said', dir: 'auto' }, this.message.content));
     else this.#updateAnswer();
+  }
+
+  #pictures() {
+    const { pictures } = this.message;
+    if (!pictures) return [];
+    return [h('div', { class: 'pictures' }, pictures.map((url, i) => h('img', { src: url, alt: `Picture ${i + 1} of the message` })))];
   }
 
   #updateAnswer() {

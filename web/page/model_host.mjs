@@ -66,9 +66,11 @@ export class ModelHost extends EventTarget {
     return loading;
   }
 
-  /** The same model again, with other options. @param {object} options */
-  async reload(options) {
-    return this.#asked ? this.load(this.#asked.source, this.#asked.name, options, this.#asked.bytes) : '';
+  /** The same model with its vision tower, which takes memory that most conversations have no use for. */
+  async loadPictures() {
+    if (!this.#asked) return;
+    const { source, name, options, bytes } = this.#asked;
+    await this.load(source, name, { ...options, images: true }, bytes);
   }
 
   /** @param {Asked} asked */

@@ -48,8 +48,12 @@ export class Run {
   /** @param {AbortSignal} signal @param {() => void} onText */
   async #stream(signal, onText) {
     const { conversation, answer } = this;
+    const messages = prompt(conversation, answer.parent);
+    const hasPictures = messages.some(({ content }) => Array.isArray(content));
+    if (hasPictures && this.#host.model?.info.readsImages === false) await this.#host.loadPictures();
     const model = this.#host.model;
     if (!model) throw new Error('No model is loaded.');
+    if (hasPictures && !model.info.readsImages) throw new Error(`${this.#host.name} reads no pictures. Load a model that sees, or take the pictures out of the conversation.`);
     const release = this.#host.hold(model);
     try {
       answer.model = this.#host.name;
@@ -58,7 +62,7 @@ export class Run {
       const isChat = model.info.hasChatTemplate;
       const tools = isChat ? this.#settings.tools() : null;
       const chunks = isChat
-        ? await model.chat.completions.create({ ...options, ...(tools && { tools }), messages: prompt(conversation, answer.parent) })
+        ? await model.chat.completions.create({ ...options, ...(tools && { tools }), messages })
         : await model.complete({ ...options, prompt: wayTo(conversation, answer.parent).map((message) => message.content).join('') });
       const cancel = () => chunks.cancel();
       signal.addEventListener('abort', cancel);

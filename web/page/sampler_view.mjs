@@ -73,7 +73,7 @@ export function samplerView({ chat, settings }) {
     h('h3', {}, 'Sampler'), fields.map((field) => field.element),
     h('label', { class: 'field', for: 'seed' }, 'Seed'), seed, seedNote,
     h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, reset,
-    h('h3', {}, 'Form of answers'), h('label', { class: 'check' }, json, 'JSON (the model is loaded again for it)'), schema, schemaNote,
+    h('h3', {}, 'Form of answers'), h('label', { class: 'check' }, json, 'JSON'), schema, schemaNote,
     h('h3', {}, 'Tools'), h('label', { class: 'field', for: 'tools' }, 'What the model may call (JSON); you give the results'), tools, toolsNote);
   const isOpen = () => !element.hidden;
   const toggle = (open = !isOpen()) => {

@@ -4,7 +4,7 @@
 import { keptTexts } from './kept.mjs';
 
 const kKey = 'doppler-settings';
-const kGrammars = 'vendor/xgrammar.js'; // build.mjs
+const kGrammars = 'vendor/xgrammar.js'; // build.mjs; fetched for the first answer that must keep to a form
 
 /** Sampler fields as the panel shows them: OpenAI's and the engine's names (doppler.d.ts, SamplingOptions). */
 export const kSamplerFields = [
@@ -127,7 +127,7 @@ export class Settings extends EventTarget {
 
   /** The settings that loading takes. */
   loading() {
-    const { lane, ctx, kv, form } = this.values;
-    return { lane, kv, ...(ctx > 0 ? { ctx } : {}), ...(form === 'json' ? { grammars: kGrammars } : {}) };
+    const { lane, ctx, kv } = this.values;
+    return { lane, kv, ...(ctx > 0 ? { ctx } : {}), grammars: kGrammars };
   }
 }

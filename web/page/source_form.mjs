@@ -4,6 +4,7 @@ import { h, icon } from './dom.mjs';
 import { sentence } from './model_host.mjs';
 import { whatIsWrong } from './model_files.mjs';
 import { notice } from './notices.mjs';
+import { picturesOf } from './pictures_field.mjs';
 
 /** @param {any} app */
 export function sourceForm({ host, settings, load }) {
@@ -55,8 +56,11 @@ async function loadFiles(files, host, settings) {
     files.reduce((sum, file) => sum + file.size, 0));
 }
 
-/** Files dropped anywhere are loaded. @param {any} app @param {() => void} shown called when a load begins */
-export function takeDrops({ host, settings }, shown) {
+/**
+ * Files dropped anywhere are loaded, and pictures go with the next message.
+ * @param {any} app @param {() => void} shown called when a load begins @param {(files: File[]) => void} takePictures
+ */
+export function takeDrops({ host, settings }, shown, takePictures) {
   const mark = (isOver) => document.body.classList.toggle('dropping', isOver);
   const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
   addEventListener('dragover', (event) => {
@@ -73,6 +77,8 @@ export function takeDrops({ host, settings }, shown) {
     event.preventDefault();
     const files = [...(event.dataTransfer?.files ?? [])];
     if (files.some((file) => file.name.endsWith('.json')) && files.length === 1) return; // an export: sidebar.mjs
+    const pictures = picturesOf(event.dataTransfer);
+    if (pictures.length > 0 && pictures.length === files.length) return takePictures(pictures);
     const wrong = await whatIsWrong(files);
     if (wrong) return void notice(wrong, { kind: 'error' });
     shown();

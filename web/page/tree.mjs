@@ -8,6 +8,7 @@
  * @property {string | null} parent null: the conversation begins with it
  * @property {"user" | "assistant" | "tool"} role tool: the result of the call `call` of the answer above
  * @property {string} content
+ * @property {string[]} [pictures] of a question: data URLs, shown before the text
  * @property {{id: string, name: string, arguments: string}[]} [calls] of tools, in an answer
  * @property {string} [call] its id
  * @property {string} [reasoning] what the model thought before it answered
@@ -132,8 +133,10 @@ export function wayTo(conversation, id) {
 export function prompt(conversation, id) {
   const way = wayTo(conversation, id).filter(({ role, content, calls }) => role !== 'assistant' || content !== '' || calls);
   const system = conversation.system.trim() ? [{ role: 'system', content: conversation.system }] : [];
-  return [...system, ...way.map(({ role, content, calls, call }) => ({
-    role, content, ...(call && { tool_call_id: call }),
+  const parts = (content, pictures) => (pictures
+    ? [...pictures.map((url) => ({ type: 'image_url', image_url: { url } })), { type: 'text', text: content }] : content);
+  return [...system, ...way.map(({ role, content, pictures, calls, call }) => ({
+    role, content: parts(content, pictures), ...(call && { tool_call_id: call }),
     ...(calls && { tool_calls: calls.map(({ id: of, ...called }) => ({ id: of, type: 'function', function: called })) }),
   }))];
 }

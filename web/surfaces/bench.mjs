@@ -4,8 +4,9 @@
 // {error}.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { kLaterName } from '../core_module.mjs';
 import { runBench } from '../page/bench.mjs';
 import { wasmPath } from '../wasm_node.mjs';
 import { openChromium, serveFiles } from './headless.mjs';
@@ -39,7 +40,8 @@ async function inNode({ model: path, load: options, workload }, scratch) {
 async function inBrowser({ model: path, load: options, workload, ...given }, scratch) {
   const isFolder = statSync(path).isDirectory();
   const name = isFolder ? 'model/' : `model/${basename(path)}`;
-  const files = await serveFiles({ '/doppler_core.wasm': wasmPath(), [`/${name}`]: path, '/': kWeb });
+  const files = await serveFiles({ '/doppler_core.wasm': wasmPath(), [`/${kLaterName}`]: join(dirname(wasmPath()), kLaterName),
+    [`/${name}`]: path, '/': kWeb });
   process.env.MESA_SHADER_CACHE_DIR = process.env.__GL_SHADER_DISK_CACHE_PATH = join(scratch, 'driver');
   /** @type {any} */ let browser = null;
   /** @type {any} */ let page = null;

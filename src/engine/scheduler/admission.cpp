@@ -1,16 +1,34 @@
 // Who begins and with which blocks: checks of a request, deadlines, the prefix that is there already.
 #include <algorithm>
+#include <utility>
 
+#include "base/log.h"
 #include "engine/scheduler/scheduler.h"
 #include "kernels/common/step_state.h"
+#include "model/held_image.h"
 
 namespace doppler::engine {
 
-Result<void> Scheduler::check_request(const Request& request) const {
+uint32_t most_tokens(const Request& request, uint32_t ctx_len) {
+  const uint32_t room = ctx_len - static_cast<uint32_t>(request.tokens.size()) + 1;
+  const uint32_t asked = request.settings.max_tokens;
+  return asked == 0 ? room : std::min(asked, room);
+}
+
+Result<void> Scheduler::check(Request request, size_t waiting) const {
+  if (broken_) return forward(*broken_);
+  choose_adapters(request);
+  return check_request(request, waiting_.size() + waiting);
+}
+
+Result<void> Scheduler::check_request(const Request& request, size_t waiting) const {
   if (request.tokens.empty())
     return fail(ErrorKind::kInvalidInput, "The prompt is empty; at least one token is needed.");
+  const auto is_of_image = [&](uint32_t token) {
+    return std::ranges::any_of(request.images, [&](const auto& image) { return image->has(token); });
+  };
   for (const uint32_t token : request.tokens) {
-    if (token >= config_.vocab_size) {
+    if (token >= config_.vocab_size && !is_of_image(token)) {
       return fail(ErrorKind::kInvalidInput, "Token %u is outside the vocabulary; allowed is 0 to %u.", token,
                   config_.vocab_size - 1);
     }
@@ -35,40 +53,80 @@ Result<void> Scheduler::check_request(const Request& request) const {
                 settings.logit_bias.size(), kernels::kMaxLogitBias);
   }
   DP_CHECK(runner_.check(settings));
-  if (waiting_.size() >= config_.max_waiting) {
-    return fail(ErrorKind::kOutOfMemory, "%zu requests wait already; at most %u may.", waiting_.size(),
+  if (waiting >= config_.max_waiting) {
+    return fail(ErrorKind::kOutOfMemory, "%zu requests wait already; at most %u may.", waiting,
                 config_.max_waiting);
   }
-  return {};
-}
-
-Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
-  if (broken_) return forward(*broken_);
-  DP_CHECK(check_request(request));
-  const uint32_t ctx_len = runner_.ctx_len();
-  auto sequence = std::make_unique<Sequence>();
-  sequence->prompt_len = static_cast<uint32_t>(request.tokens.size());
-  const uint32_t room = ctx_len - sequence->prompt_len + 1;
-  const uint32_t max_tokens = request.settings.max_tokens;
-  sequence->limit_is_context = max_tokens == 0 || max_tokens > room;
-  sequence->limit = sequence->limit_is_context ? room : max_tokens;
-  const uint32_t most = blocks_of(sequence->prompt_len + sequence->limit - 1, runner_.block_len());
+  const auto prompt = static_cast<uint32_t>(request.tokens.size());
+  const uint32_t limit = most_tokens(request, runner_.ctx_len());
+  const uint32_t most = blocks_of(prompt + limit - 1, runner_.block_len());
   if (most > runner_.block_count()) {
     return fail(
         ErrorKind::kInvalidInput,
         "The prompt of %u tokens and an answer of at most %u need %u blocks, but the cache has %u; lower the "
         "token limit or give the cache more memory.",
-        sequence->prompt_len, sequence->limit, most, runner_.block_count());
+        prompt, limit, most, runner_.block_count());
   }
+  return {};
+}
+
+// Settles the adapters of a request, and the position at which they begin.
+void Scheduler::choose_adapters(Request& request) const {
+  model::GenerationSettings& settings = request.settings;
+  if (request.first_adapters) settings.adapters = runner_.first_adapters();
+  request.first_adapters = false;
+  if (!settings.adapters) return;
+  settings.adapters_from = 0;
+  if (const std::vector<uint32_t>& wanted = settings.adapters->invocation_tokens(); !wanted.empty()) {
+    const auto found = std::ranges::find_end(request.tokens, wanted);
+    if (found.empty()) {
+      settings.adapters = nullptr;
+      return;
+    }
+    settings.adapters_from = static_cast<uint32_t>(found.begin() - request.tokens.begin());
+  }
+  request.adapter_key = settings.adapters->key();
+}
+
+// Everything besides its tokens that the keys and values of a request's text depend on.
+std::vector<uint32_t> Scheduler::all_extras(const Request& request) {
+  std::vector<uint32_t> out = request.extras;
+  if (request.adapter_key.empty()) return out;
+  out.insert(out.end(), request.adapter_key.begin(), request.adapter_key.end());
+  out.push_back(request.settings.adapters_from);
+  return out;
+}
+
+std::vector<uint32_t> Scheduler::extras_of_first(const std::vector<uint32_t>& tokens) const {
+  Request request;
+  request.tokens = tokens;
+  choose_adapters(request);
+  return all_extras(request);
+}
+
+Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
+  if (broken_) return forward(*broken_);
+  choose_adapters(request);
+  DP_CHECK(check_request(request, waiting_.size()));
+  for (const auto& image : request.images) runner_.take_image(image);
+  auto sequence = std::make_unique<Sequence>();
+  sequence->prompt_len = static_cast<uint32_t>(request.tokens.size());
+  sequence->limit = most_tokens(request, runner_.ctx_len());
+  const uint32_t max_tokens = request.settings.max_tokens;
+  sequence->limit_is_context = max_tokens == 0 || max_tokens > sequence->limit;
   if (request.guide) {
     DP_TRY(sequence->mask, request.guide->allowed());
   }
   sequence->serial = next_serial_++;
-  sequence->submitted_at = config_.now();
+  sequence->submitted_at = request.submitted_at.value_or(config_.now());
   sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
   sequence->request = std::move(request);
   sequence->request.settings.max_tokens = sequence->request.settings.generated + sequence->limit;
-  sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
+  sequence->drafts = sequence->request.drafts;
+  const uint32_t block_len = blocks_.pool().block_len();
+  while ((sequence->keys.size() + 1) * block_len <= sequence->tokens().size()) {
+    sequence->keys.push_back(next_key(*sequence));
+  }
   waiting_.push(*sequence);
   std::shared_ptr<Stream> stream = sequence->stream;
   sequences_.emplace(sequence->serial, std::move(sequence));
@@ -148,9 +206,12 @@ Result<void> Scheduler::admit(uint32_t budget) {
 // True if the runner has the plans. Otherwise it begins to make them, one request's after another.
 bool Scheduler::has_plans(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
-  if (runner_.is_prepared(settings)) return true;
-  if (preparing_.valid()) return false;
+  if (runner_.is_prepared(settings)) {
+    return sequence.drafts.use() != DraftUse::kAlways || !prepare_drafts(settings);
+  }
+  if (preparing_.valid() || !runner_.can_prepare(settings)) return false;
   preparing_for_ = settings;
+  prepares_drafts_ = false;
   preparing_ = runner_.prepare(preparing_for_);
   preparing_.start();
   return false;
@@ -160,6 +221,10 @@ bool Scheduler::has_plans(const Sequence& sequence) {
 void Scheduler::settle_plans(const Result<void>& made) {
   preparing_ = {};
   if (made) return;
+  if (std::exchange(prepares_drafts_, false)) {
+    log(LogLevel::kWarning, "No tokens are drafted: %s", made.error().message().c_str());
+    return;
+  }
   std::vector<Sequence*> lost;
   for (const auto& [serial, sequence] : sequences_) {
     const bool waits = sequence->phase == Phase::kWaiting && !runner_.is_prepared(sequence->request.settings);
@@ -241,6 +306,7 @@ size_t Scheduler::usable_blocks(const Sequence& sequence, size_t known) const {
 
 // Where a sequence begins that finds what is held of the last one's text.
 uint32_t Scheduler::start_in_held(const Sequence& sequence) const {
+  if (held_extras_ != all_extras(sequence.request)) return runner_.continues_from(0);
   const std::span<const uint32_t> tokens = sequence.tokens();
   const auto [a, b] = std::ranges::mismatch(held_, tokens.first(tokens.size() - 1));
   return runner_.continues_from(static_cast<uint32_t>(a - held_.begin()));
@@ -254,7 +320,6 @@ Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   sequence.asked = sequence.seen();
   sequence.piece_rows = config_.piece_rows == 0 ? ~0u : config_.piece_rows;
   sequence.piece_done_at = config_.now();
-  sequence.drafts = DraftPolicy(sequence.request.drafts);
   model::GenerationSettings settings = sequence.request.settings;
   settings.generated += sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));
@@ -281,6 +346,7 @@ Result<void> Scheduler::copy_forked(Sequence& sequence, std::vector<uint32_t>& b
     return {};  // preempted: it may have gone on otherwise than its parent
   const auto parent = sequences_.find(sequence.forked_from);
   if (parent == sequences_.end() || parent->second->blocks.empty()) return {};
+  if (all_extras(parent->second->request) != all_extras(sequence.request)) return {};  // of other adapters
   if (blocks.size() != last / block_len || last % block_len == 0) return {};
   if (parent->second->known_positions() < last) return {};
   const bool has_windows = runner_.window() != 0;

@@ -53,6 +53,8 @@ bool Scheduler::states_come_soon(const Sequence& sequence, size_t found) const {
 // The rows for the prompt's piece, at most `rows`: whole blocks if more come, so that states can be kept after them.
 uint32_t Scheduler::rows_of_piece(const Sequence& sequence, uint32_t rows) const {
   rows = std::min(rows, sequence.piece_rows);
+  const uint32_t rest = sequence.piece_end() - sequence.fed;
+  if (rows != 0) rows = runner_.uncut_rows(std::span(sequence.tokens()).subspan(sequence.fed, rest), rows);
   const uint32_t end = sequence.fed + rows;
   if (runner_.checkpoint_count() == 0 || end == sequence.piece_end()) return rows;
   const uint32_t whole = end / runner_.block_len() * runner_.block_len();

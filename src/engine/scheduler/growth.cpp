@@ -83,18 +83,27 @@ bool Scheduler::make_room() {
   return last && running_.size() > 1 && preempt(*last);
 }
 
+// The key of the first full block that has none. Adapters belong to the keys from the block in which they begin.
+PrefixKey Scheduler::next_key(const Sequence& sequence) const {
+  const BlockPool& pool = blocks_.pool();
+  const Request& request = sequence.request;
+  const size_t at = sequence.keys.size(), block_len = pool.block_len();
+  PrefixKey parent = at == 0 ? pool.root_key(request.extras) : sequence.keys[at - 1];
+  if (!request.adapter_key.empty() && at == request.settings.adapters_from / block_len) {
+    std::vector<uint32_t> words = request.adapter_key;
+    words.push_back(request.settings.adapters_from);
+    parent = pool.key_of(parent, words);
+  }
+  return pool.key_of(parent, std::span(sequence.tokens()).subspan(at * block_len, block_len));
+}
+
 // Offers the blocks that have become full to the pool, under the keys of their tokens.
 void Scheduler::publish(Sequence& sequence) {
   BlockPool& pool = blocks_.pool();
   const uint32_t full = sequence.known_positions() / pool.block_len();
   for (; sequence.published < full; ++sequence.published) {
     const uint32_t at = sequence.published;
-    if (sequence.keys.size() == at) {
-      const PrefixKey parent = at == 0 ? pool.root_key(sequence.request.extras) : sequence.keys[at - 1];
-      const auto tokens =
-          std::span(sequence.tokens()).subspan(size_t{at} * pool.block_len(), pool.block_len());
-      sequence.keys.push_back(pool.key_of(parent, tokens));
-    }
+    if (sequence.keys.size() == at) sequence.keys.push_back(next_key(sequence));
     pool.publish(sequence.blocks[at], sequence.keys[at]);
     windows_.publish(sequence.windows, at, sequence.keys[at]);
   }
@@ -112,6 +121,8 @@ void Scheduler::release(Sequence& sequence) {
   // After an error nobody knows what its keys and values are.
   const bool is_sound = runner_.holds_text() && !sequence.stream->error();
   held_ = is_sound ? known_tokens(sequence) : std::vector<uint32_t>();
+  held_extras_ = all_extras(sequence.request);
+  runner_.end(sequence.slot);
   // Last block first: the pool reuses them in this order, and a prefix is of use only from its beginning on.
   for (size_t i = sequence.blocks.size(); i-- > 0;) pool.release(sequence.blocks[i]);
   sequence.blocks.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,8 @@ class Guide {
   virtual Result<std::vector<uint32_t>> forced() { return std::vector<uint32_t>(); }
   // Takes the next token. false: it is an end token, the text is whole.
   virtual Result<bool> accept(uint32_t token) = 0;
+  // Copies the guide with its state, to look ahead. Null: the sequence has no drafts.
+  virtual std::unique_ptr<Guide> clone() const { return nullptr; }
 };
 
 }  // namespace doppler::engine

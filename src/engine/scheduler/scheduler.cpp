@@ -61,11 +61,23 @@ Task<Result<bool>> Scheduler::turn() {
   co_return result;
 }
 
+void Scheduler::hold(std::vector<uint32_t> tokens) {
+  held_extras_ = extras_of_first(tokens);
+  held_ = std::move(tokens);
+}
+
+const std::vector<uint32_t>& Scheduler::held() const {
+  static const std::vector<uint32_t> kNothing;
+  return held_extras_ == extras_of_first(held_) ? held_ : kNothing;
+}
+
 Task<Result<bool>> Scheduler::advance() {
   DP_CO_CHECK(blocks_.settle());
   if (preparing_.valid() && preparing_.done()) settle_plans(preparing_.take());
   expire();
   while (in_flight_.size() < tickets_ahead()) {
+    auto proposing = propose_drafts();
+    DP_CO_CHECK(co_await std::move(proposing));
     DP_CO_TRY(const bool queued, queue_step());
     if (!queued) break;
   }
@@ -92,14 +104,32 @@ Task<Result<bool>> Scheduler::advance() {
   if (oldest.ticket.has_logprobs) {
     DP_CO_TRY(logprobs, co_await runner_.logprobs(oldest.ticket));
   }
+  note_pace(oldest);
   hand_out(oldest, tokens, logprobs);
   co_return true;
+}
+
+// Measures the time of a step. A ticket begins when the one before it is done.
+void Scheduler::note_pace(const InFlight& collected) {
+  const Clock::time_point now = config_.now();
+  if (collected.is_decode && collected.ticket.count > 0)
+    step_time_ = (now - std::max(collected.queued_at, collected_at_)) / collected.ticket.count;
+  collected_at_ = now;
+}
+
+// The most steps that the next ticket may have.
+uint32_t Scheduler::most_steps(const std::vector<Sequence*>& decoding) const {
+  const uint32_t usual = step_time_ > config_.single_steps ? 1 : config_.decode_steps;
+  uint32_t most = runner_.max_steps();
+  for (const Sequence* s : decoding) most = std::min(most, s->request.batch == 0 ? usual : s->request.batch);
+  return most;
 }
 
 // Queues the next step: the decoding slots, and pieces of prompts if there are any. false: no step can be queued now.
 Result<bool> Scheduler::queue_step() {
   std::vector<Sequence*> decoding;
-  std::ranges::copy_if(running_, std::back_inserter(decoding), &Sequence::may_decode);
+  std::ranges::copy_if(running_, std::back_inserter(decoding),
+                       [&](const Sequence* s) { return may_decode(s); });
   const auto decode_rows = static_cast<uint32_t>(decoding.size());
   const uint32_t rows_left = runner_.max_rows() - decode_rows;
   const auto in_prefill = [](const Sequence* s) { return s->phase == Phase::kPrefill; };
@@ -109,7 +139,7 @@ Result<bool> Scheduler::queue_step() {
                                          .decoding = decoding.size(),
                                          .prompts = evaluating + waiting_.size()});
   DP_CHECK(admit(budget));
-  std::erase_if(decoding, [](const Sequence* s) { return !s->may_decode(); });  // it may have preempted one
+  std::erase_if(decoding, [&](const Sequence* s) { return !may_decode(s); });  // it may have preempted one
   model::DecodeSteps steps;
   if (!decoding.empty()) {
     steps = choose_steps(decoding);
@@ -144,13 +174,10 @@ model::DecodeSteps Scheduler::choose_steps(const std::vector<Sequence*>& decodin
   // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.
   const auto takes_one = [](const Sequence* s) { return s->guided() || s->phase == Phase::kPrefill; };
   if (std::ranges::any_of(running_, takes_one)) return {};
-  StepLimits limits{.most = std::min(config_.decode_steps, runner_.max_steps()),
-                    .least_left = ~0u,
-                    .others_wait = !waiting_.empty()};
+  StepLimits limits{.most = most_steps(decoding), .least_left = ~0u, .others_wait = !waiting_.empty()};
   for (const Sequence* s : decoding) limits.least_left = std::min(limits.least_left, s->limit - s->asked);
   const Request& first = decoding.front()->request;
   const bool is_alone = runner_.max_sequences() == 1;
-  if (is_alone && first.batch != 0) limits.most = std::min(first.batch, runner_.max_steps());
   const uint32_t steps = decode_steps(limits);
   if (!is_alone || limits.others_wait) return {.steps = steps};
   return {.steps = steps, .submits = std::max(1u, std::min(first.submits, limits.least_left / steps))};
@@ -162,7 +189,12 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
   for (const Sequence* s : prompts)
     needs.push_back({.client = s->request.client, .rows = s->piece_end() - s->fed});
   std::vector<uint32_t> rows = split_rows(needs, budget, runner_.max_pieces());
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = rows_of_piece(*prompts[i], rows[i]);
+  uint32_t left = runner_.max_rows() - static_cast<uint32_t>(decoding.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = rows_of_piece(*prompts[i], rows[i]);
+    if (rows[i] > left) rows[i] = 0;  // in a later step
+    left -= rows[i];
+  }
 
   InFlight out;
   std::vector<uint32_t> slots;
@@ -176,14 +208,16 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
     if (rows[i] == 0) continue;
     Sequence* s = prompts[i];
     const bool last = s->fed + rows[i] == s->feed_to;
-    if (last && s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
-    DP_CHECK(windows_.grow(s->slot, s->windows, s->fed + rows[i]));
     const uint32_t end = s->fed + rows[i];
-    pieces.push_back({.slot = s->slot,
-                      .pos = s->fed,
-                      .tokens = std::span(s->tokens()).subspan(s->fed, rows[i]),
-                      .sample = last,
-                      .next = last ? std::nullopt : std::optional(s->tokens()[end])});
+    const model::Piece piece{.slot = s->slot,
+                             .pos = s->fed,
+                             .tokens = std::span(s->tokens()).subspan(s->fed, rows[i]),
+                             .sample = last,
+                             .next = last ? std::nullopt : std::optional(s->tokens()[end])};
+    if (!runner_.may_join(pieces, piece)) continue;
+    if (last && s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
+    DP_CHECK(windows_.grow(s->slot, s->windows, end));
+    pieces.push_back(piece);
     out.members.push_back({.sequence = s, .chooses = last, .fed_to = end, .rows = rows[i]});
   }
   DP_TRY(out.ticket, runner_.step(slots, pieces));
@@ -209,15 +243,15 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
 
 Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps) {
   InFlight out;
-  if (decoding.size() == 1 && runner_.can_draft(decoding[0]->slot)) {
-    steps.drafts = decoding[0]->drafts.choose(steps.steps * steps.submits);
-  }
+  if (runner_.max_sequences() == 1) DP_CHECK(choose_drafts(*decoding[0], steps));
   std::vector<uint32_t> slots;
   for (Sequence* s : decoding) {
     slots.push_back(s->slot);
     out.members.push_back({.sequence = s, .chooses = true});
-    if (s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
+    if (s->guided() && steps.rows == 1) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
+  out.is_decode = true;
+  out.queued_at = config_.now();
   DP_TRY(out.ticket, runner_.decode(slots, steps));
   for (Sequence* s : decoding) {
     s->asked += out.ticket.count;

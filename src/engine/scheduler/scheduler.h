@@ -22,8 +22,10 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "engine/scheduler/block_tiers.h"
+#include "engine/scheduler/host_drafter.h"
 #include "engine/scheduler/sequence.h"
 #include "engine/scheduler/state_checkpoints.h"
+#include "engine/scheduler/step_costs.h"
 #include "engine/scheduler/step_policy.h"
 #include "engine/scheduler/stream.h"
 #include "engine/scheduler/waiting_queue.h"
@@ -32,6 +34,8 @@
 namespace doppler::engine {
 
 struct SchedulerConfig {
+  HostDrafter* drafter =
+      nullptr;  // of requests whose settings ask for a draft model; must outlive the scheduler
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
@@ -39,6 +43,10 @@ struct SchedulerConfig {
   uint32_t piece_rows = 0;                       // of a prompt at a time; 0: as many as a step has
   // A piece of a prompt that takes longer makes its next pieces smaller, one at a time.
   double piece_seconds = std::numeric_limits<double>::infinity();
+  // If a step takes longer than this, each ticket has one step, so that a reader gets each token when it is there. 20
+  // ms a step are 50 tokens a second. That is about as fast as people see single words come, and 20 times the cost of a
+  // ticket.
+  Clock::duration single_steps = std::chrono::milliseconds(20);
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
   uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
@@ -51,6 +59,9 @@ struct SchedulerConfig {
   std::function<Clock::time_point()> now = Clock::now;
 };
 
+// Tokens that an answer may have at most, by the request and by the context.
+uint32_t most_tokens(const Request& request, uint32_t ctx_len);
+
 class Scheduler {
  public:
   // `runner` must outlive it. Errors: a configuration or a runner that leaves no step for a prompt.
@@ -60,6 +71,8 @@ class Scheduler {
   // priority out of range, more stop tokens or biases than the device takes, a full queue. Later ones are in the
   // stream. The values of settings.sampling are the caller's to check.
   Result<std::shared_ptr<Stream>> submit(Request request);
+  // The errors that submit() would give at once. `waiting`: requests that wait elsewhere for this queue's turn.
+  Result<void> check(Request request, size_t waiting) const;
   // A request whose prompt is what `parent` has come to, or a beginning of that. Full blocks are shared, and the
   // parent's last one is copied while it is in a slot; of one that has ended it is evaluated again.
   Result<std::shared_ptr<Stream>> fork(const Stream& parent, Request request);
@@ -72,10 +85,10 @@ class Scheduler {
 
   // SchedulerConfig::decode_steps from now on; at least 1.
   void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
-  // For a runner that holds its text: its tokens, while nothing runs; and the tokens that it holds from now on, as they
-  // were restored.
-  const std::vector<uint32_t>& held() const { return held_; }
-  void hold(std::vector<uint32_t> tokens) { held_ = std::move(tokens); }
+  // For a runner that holds its text. held() gives its tokens while no request runs, unless the text has other adapters
+  // than the runner's first. hold() sets the tokens after they were restored.
+  const std::vector<uint32_t>& held() const;
+  void hold(std::vector<uint32_t> tokens);
 
   size_t waiting_count() const { return waiting_.size(); }
   size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
@@ -94,6 +107,8 @@ class Scheduler {
     };
     model::Ticket ticket;
     std::vector<Member> members;
+    bool is_decode = false;  // without pieces of prompts
+    Clock::time_point queued_at;
   };
   struct Rank {  // who keeps blocks when they run out: higher level, then older
     int64_t level;
@@ -105,7 +120,10 @@ class Scheduler {
   Scheduler(model::SequenceRunner& runner, SchedulerConfig config);
 
   // admission.cpp
-  Result<void> check_request(const Request& request) const;
+  void choose_adapters(Request& request) const;
+  static std::vector<uint32_t> all_extras(const Request& request);
+  std::vector<uint32_t> extras_of_first(const std::vector<uint32_t>& tokens) const;
+  Result<void> check_request(const Request& request, size_t waiting) const;
   Result<void> admit(uint32_t budget);
   enum class Beginning : uint8_t {
     kBegun,
@@ -139,18 +157,34 @@ class Scheduler {
   Result<void> queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps);
   size_t tickets_ahead() const;
   model::DecodeSteps choose_steps(const std::vector<Sequence*>& decoding) const;
+  uint32_t most_steps(const std::vector<Sequence*>& decoding) const;
+  void note_pace(const InFlight& collected);
   void note_piece(Sequence& sequence, uint32_t rows);
-  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
   static std::vector<uint32_t> known_tokens(const Sequence& sequence);
   Task<Result<void>> begin_lost_again();
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
+  void guide(Sequence& sequence);
   void take(Sequence& sequence, uint32_t token);
   void end(Sequence& sequence, StopReason reason);
   void end(Sequence& sequence, Error error);
   void leave(Sequence& sequence);
   void fail_all(const Error& error);
+
+  // drafting.cpp
+  bool prepare_drafts(const model::GenerationSettings& settings);
+  bool finds_drafts(Sequence& sequence) const;
+  Result<void> choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
+  Result<void> give_drafts(Sequence& sequence, std::span<const uint32_t> rows, model::DecodeSteps& steps);
+  Result<std::vector<uint32_t>> allowed_drafts(Sequence& sequence, std::span<const uint32_t> drafts);
+  Task<Result<void>> propose_drafts();
+  bool waits_for_drafts(const Sequence& sequence);
+  bool may_decode(const Sequence* sequence) {
+    return sequence->may_decode() && !(sequence->in_flight > 0 && waits_for_drafts(*sequence));
+  }
+  StepCosts& costs_of(const Sequence& sequence);
+  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
 
   // forced.cpp
   Result<void> append_forced(Sequence& sequence);
@@ -161,6 +195,7 @@ class Scheduler {
   Sequence* lowest() const;
   bool preempt(Sequence& sequence);
   bool make_room();
+  PrefixKey next_key(const Sequence& sequence) const;
   void publish(Sequence& sequence);
   void release(Sequence& sequence);
   Rank rank(const Sequence& sequence, Clock::time_point now) const;
@@ -175,9 +210,14 @@ class Scheduler {
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning
   std::vector<uint32_t> free_slots_;
   std::deque<InFlight> in_flight_;
-  model::GenerationSettings preparing_for_;  // whose plans are being made
-  Task<Result<void>> preparing_;             // valid while they are
-  std::vector<uint32_t> held_;
+  model::GenerationSettings preparing_for_;   // whose plans are being made
+  Task<Result<void>> preparing_;              // valid while they are
+  bool prepares_drafts_ = false;              // the plans are of steps that draft
+  uint32_t tickets_to_plan_ = 0;              // that are queued before the next plan of such steps is made
+  StepCosts costs_, given_costs_;             // given: of steps that wait for the host's drafts
+  std::vector<uint32_t> held_, held_extras_;  // extras: what else keys and values depend on
+  Clock::time_point collected_at_;            // when the last ticket came
+  Clock::duration step_time_{};               // of the last ticket that only decoded
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };

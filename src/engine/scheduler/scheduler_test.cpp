@@ -33,6 +33,33 @@ TEST(Scheduler, OneRequestIsEvaluatedInFullStepsAndDecodedInBatches) {
   EXPECT_FALSE(s.turn()) << "idle";
 }
 
+TEST(Scheduler, StepsThatTakeLongHaveATicketEach) {
+  Script s({.ctx_len = 200});
+  const StreamPtr stream = s.submit(ask(text(3), 120));
+  const auto last_steps = [&] { return s.runner.calls.back().steps; };
+  s.run_to(*stream, 1);
+  EXPECT_EQ(last_steps(), 16u);
+  for (int i = 0; i < 4; ++i) {
+    s.now += std::chrono::milliseconds(16 * 30);
+    s.turn();
+  }
+  EXPECT_EQ(last_steps(), 1u);
+  for (int i = 0; i < 4; ++i) {
+    s.now += std::chrono::milliseconds(10);
+    s.turn();
+  }
+  EXPECT_GT(last_steps(), 1u);
+}
+
+TEST(Scheduler, ARequestMaySayHowManyStepsATicketHas) {
+  Script s({.ctx_len = 200});
+  Request request = ask(text(3), 30);
+  request.batch = 2;
+  s.submit(request);
+  s.run();
+  for (const auto& call : s.runner.calls) EXPECT_LE(call.steps, 2u);
+}
+
 TEST(Scheduler, TwoTicketsAreAheadAndNoMore) {
   Script s({.ctx_len = 200, .steps = 4});
   s.submit(ask(text(3), 100));

@@ -13,6 +13,7 @@
 
 #include "engine/scheduler/prefix_key.h"
 #include "engine/scheduler/stream.h"
+#include "engine/scheduler/text_index.h"
 #include "engine/scheduler/window_blocks.h"
 
 namespace doppler::engine {
@@ -33,7 +34,7 @@ struct Sequence {
   uint32_t limit = 0;              // most tokens of the answer: by max_tokens and by the context
   bool limit_is_context = false;
   uint64_t forked_from = 0;  // serial whose last block may be copied; 0: none
-  Clock::time_point submitted_at, first_token_at;
+  Clock::time_point submitted_at;
   uint64_t charged = 0;  // tokens that its client has paid for
   bool begun = false;    // it has been in a slot before
 
@@ -53,7 +54,13 @@ struct Sequence {
   uint32_t piece_rows = ~0u;   // of its prompt at a time, so that a stop is seen soon
   Clock::time_point piece_done_at;
   DraftPolicy drafts;
-  Clock::time_point tokens_at;  // the last ones came
+  TextIndex index;                           // of its tokens, if the drafter is lookup
+  std::vector<uint32_t> proposed;            // a draft model's guesses after its tokens
+  std::vector<uint32_t> given;               // the drafts of its next step, if the host gives them
+  std::vector<std::vector<uint32_t>> masks;  // what each row may choose, if it is guided
+  size_t indexed = 0;                        // tokens
+  Clock::time_point tokens_at;               // when the last ones came
+  bool has_waited = false;                   // its last step waited for a draft model
 
   const std::vector<uint32_t>& tokens() const { return stream->sequence(); }
   uint32_t seen() const { return static_cast<uint32_t>(tokens().size()) - prompt_len; }

@@ -16,6 +16,10 @@
 #include "engine/scheduler/guide.h"
 #include "model/generation.h"
 
+namespace doppler::model {
+struct HeldImage;  // model/held_image.h
+}
+
 namespace doppler::engine {
 
 using Clock = std::chrono::steady_clock;
@@ -27,14 +31,20 @@ struct Request {
   // max_tokens 0: until the model stops or the context is full; it counts what comes after the prompt. `generated`:
   // tokens at the prompt's end that belong to the answer, of one whose device was lost.
   model::GenerationSettings settings;
-  uint64_t client = 0;                        // who asks: clients of one priority get equal shares
-  int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier
-  std::optional<Clock::time_point> deadline;  // to begin by; later it ends with an error
-  std::shared_ptr<Guide> guide;               // of requests whose settings ask for masks; null otherwise
-  DraftUse drafts = DraftUse::kNever;         // where the runner can
+  uint64_t client = 0;                                 // who asks: clients of one priority get equal shares
+  int32_t priority = 0;                                // 0 to kMaxPriority; higher ones begin earlier
+  std::optional<Clock::time_point> deadline;           // to begin by; later it ends with an error
+  std::optional<Clock::time_point> submitted_at = {};  // if it has waited elsewhere
+  std::shared_ptr<Guide> guide;  // of requests whose settings ask for masks; null otherwise
+  DraftPolicy drafts;            // of settings.drafter
   // For a runner with one slot: decode steps of a submit, 0: as the scheduler has it; submits whose tokens come
   // together.
   uint32_t batch = 0, submits = 1;
+  bool first_adapters = true;  // of the runner; false: those of settings, or none
+  // Set by the scheduler: the key of settings.adapters, on which keys and values depend from settings.adapters_from on.
+  std::vector<uint32_t> adapter_key = {};
+  // Pictures whose tokens the prompt has, so that they can be evaluated while it runs.
+  std::vector<std::shared_ptr<const model::HeldImage>> images;
   std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
 };
 
@@ -47,8 +57,6 @@ struct StreamTimings {
   model::DraftTally drafts;
   uint32_t preemptions = 0;   // how often its slot or blocks went to another, and it was evaluated again
   double queued_seconds = 0;  // from submit to the slot
-  double ttft_seconds = 0;    // from submit to the first token
-  double decode_seconds = 0;  // from the first token to the last
 };
 
 // One generation, held by the caller and by the scheduler. It belongs to the scheduler's thread.

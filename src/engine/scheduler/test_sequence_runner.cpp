@@ -21,7 +21,17 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-uint64_t behind(uint64_t prefix, uint32_t token) { return mix(prefix ^ mix(token)) | 1; }
+// A word that stands for a position's adapters; 0: it has none.
+uint64_t adapter_word(const model::GenerationSettings& settings, size_t pos) {
+  if (!settings.adapters || pos < settings.adapters_from) return 0;
+  uint64_t word = 1;
+  for (const uint32_t part : settings.adapters->key()) word = mix(word ^ part);
+  return word << 32;
+}
+
+uint64_t behind(uint64_t prefix, uint32_t token, uint64_t adapter) {
+  return mix(prefix ^ mix(token | adapter)) | 1;
+}
 
 uint32_t chosen_token(uint64_t prefix, const model::GenerationSettings& settings, uint32_t generated,
                       uint32_t vocab) {
@@ -56,7 +66,29 @@ Result<void> TestSequenceRunner::check(const model::GenerationSettings& settings
   return fail(ErrorKind::kUnsupported, "The scripted runner has no min_tokens.");
 }
 
-Task<Result<void>> TestSequenceRunner::prepare(const model::GenerationSettings&) {
+bool TestSequenceRunner::has_adapters(const model::GenerationSettings& settings) const {
+  if (!settings.adapters || adapter_slots == 0) return true;
+  return std::ranges::find(adapters_, settings.adapters->key()) != adapters_.end();
+}
+
+const std::vector<uint32_t>* TestSequenceRunner::free_adapter_slot() const {
+  static const std::vector<uint32_t> kEmpty;
+  if (adapters_.size() < adapter_slots) return &kEmpty;
+  for (const std::vector<uint32_t>& key : adapters_) {
+    if (std::ranges::find(slots_, key, &Slot::adapters) == slots_.end()) return &key;
+  }
+  return nullptr;
+}
+
+Task<Result<void>> TestSequenceRunner::prepare(const model::GenerationSettings& settings) {
+  if (!has_adapters(settings)) {
+    const std::vector<uint32_t>* free = free_adapter_slot();
+    EXPECT_NE(free, nullptr) << "adapters are brought although all slots are held";
+    if (free && !free->empty()) std::erase(adapters_, std::vector<uint32_t>(*free));
+    adapters_.push_back(settings.adapters->key());
+    ++adapter_loads;
+    co_return Result<void>();
+  }
   ++preparations;
   plans_made.emplace();
   const Completion<Result<void>> made = *plans_made;
@@ -74,6 +106,7 @@ Result<void> TestSequenceRunner::begin(uint32_t slot, const model::GenerationSet
       .table = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),
       .windows = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),
       .before = {before.begin(), before.end()},
+      .adapters = settings.adapters ? settings.adapters->key() : std::vector<uint32_t>(),
       .pos = static_cast<uint32_t>(before.size()),
       .generated = settings.generated,
       .begun = true};
@@ -177,7 +210,7 @@ uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) 
     const std::vector<uint32_t>& before = slots_[slot].before;
     EXPECT_TRUE(p >= before.size() || position.token == before[p])
         << "slot " << slot << ": position " << p << " is not what it begins behind";
-    prefix = behind(prefix, position.token);
+    prefix = behind(prefix, position.token, adapter_word(slots_[slot].settings, p));
     EXPECT_EQ(position.prefix, prefix) << "slot " << slot << ": position " << p << " is of another text";
     if (p + shape_.window <= pos) continue;
     EXPECT_EQ(window_at(slot, p).prefix, prefix)
@@ -188,11 +221,11 @@ uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) 
     if (pos == 0) state = {.pos = 0, .prefix = kEmptyPrefix};
     EXPECT_EQ(state.pos, pos) << "the states of slot " << slot << " stand elsewhere";
     EXPECT_EQ(state.prefix, prefix) << "the states of slot " << slot << " are of another text";
-    state = {.pos = pos + 1, .prefix = behind(prefix, token)};
+    state = {.pos = pos + 1, .prefix = behind(prefix, token, adapter_word(slots_[slot].settings, pos))};
   }
   Position& position = at(slot, pos);
   check_writable(slots_[slot].table[pos / shape_.block_len], slot);
-  position = {.token = token, .prefix = behind(prefix, token)};
+  position = {.token = token, .prefix = behind(prefix, token, adapter_word(slots_[slot].settings, pos))};
   if (shape_.window != 0) {
     window_at(slot, pos) = position;
     const uint32_t block = slots_[slot].windows[pos / shape_.block_len];
@@ -357,14 +390,15 @@ std::vector<uint32_t> TestSequenceRunner::alone(const RunnerShape& shape, std::v
                                                 const model::GenerationSettings& settings) {
   std::vector<uint32_t> out;
   uint64_t prefix = kEmptyPrefix;
-  for (const uint32_t token : prompt) prefix = behind(prefix, token);
+  size_t pos = 0;
+  for (const uint32_t token : prompt) prefix = behind(prefix, token, adapter_word(settings, pos++));
   const size_t room = shape.ctx_len - prompt.size() + 1;
   const size_t most = settings.max_tokens == 0 ? room : std::min<size_t>(room, settings.max_tokens);
   while (out.size() < most) {
     const auto generated = static_cast<uint32_t>(out.size());
     out.push_back(chosen_token(prefix, settings, generated, shape.vocab));
     if (stops(settings, out.back())) break;
-    prefix = behind(prefix, out.back());
+    prefix = behind(prefix, out.back(), adapter_word(settings, pos++));
   }
   return out;
 }

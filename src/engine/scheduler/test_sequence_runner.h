@@ -1,7 +1,7 @@
 // A SequenceRunner without a GPU that checks the scheduler's calls. Its model chooses each token by a hash of all
 // tokens before it, as it finds them in the slot's blocks, and of seed and random counter. Each position also remembers
 // a hash of its whole prefix, as keys and values do. So a wrong block, a lost or doubled step or a stale prefix changes
-// the text, which alone() predicts. A violation of the contract (model/sequence_runner.h) is a test failure at once.
+// the text, which `alone()` predicts. A violation of the contract (model/sequence_runner.h) is a test failure at once.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@ struct RunnerShape {
   uint32_t vocab = 97;
   uint32_t window = 0, window_blocks = 0;  // with a window: blocks more than the least
   uint32_t checkpoints = 0;                // with states
+  uint32_t together = ~0u;                 // tokens of this number that follow each other are in one piece
 };
 
 class TestSequenceRunner final : public model::SequenceRunner {
@@ -40,12 +41,26 @@ class TestSequenceRunner final : public model::SequenceRunner {
   bool has_states() const override { return states; }
   uint32_t checkpoint_count() const override { return states ? shape_.checkpoints : 0; }
   uint32_t window() const override { return shape_.window; }
+  uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const override {
+    const auto is_cut = [&](uint32_t at) {
+      return at < tokens.size() && tokens[at - 1] == shape_.together && tokens[at] == shape_.together;
+    };
+    uint32_t before = rows;
+    while (before > 0 && is_cut(before)) --before;
+    if (before > 0) return before;
+    while (is_cut(rows)) ++rows;
+    return rows;
+  }
   uint32_t window_block_count() const override { return static_cast<uint32_t>(window_blocks_.size()); }
 
   Result<void> check(const model::GenerationSettings& settings) const override;
   bool is_prepared(const model::GenerationSettings& settings) const override {
-    return !lacks_plans || settings.sampling.top_n_sigma == 0;
+    return (!lacks_plans || settings.sampling.top_n_sigma == 0) && has_adapters(settings);
   }
+  bool can_prepare(const model::GenerationSettings& settings) const override {
+    return has_adapters(settings) || free_adapter_slot() != nullptr;
+  }
+  void end(uint32_t slot) override { slots_[slot].adapters.clear(); }
   Task<Result<void>> prepare(const model::GenerationSettings& settings) override;
   Result<void> begin(uint32_t slot, const model::GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
@@ -91,6 +106,8 @@ class TestSequenceRunner final : public model::SequenceRunner {
   // Requests with top_n_sigma have no plans until prepare() was told that they are made.
   bool lacks_plans = false;
   uint32_t preparations = 0;
+  // The adapters that may be there at a time, 0: all; and how many loads there were.
+  uint32_t adapter_slots = 0, adapter_loads = 0;
   std::optional<Completion<Result<void>>> plans_made;
   void arrive();  // what read_block() has read so far; tokens() does it too
 
@@ -106,6 +123,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   struct Slot {
     model::GenerationSettings settings;
     std::vector<uint32_t> table, windows, before, mask;
+    std::vector<uint32_t> adapters;  // the key of those that it holds
     uint32_t pos = 0, token = 0, generated = 0, outstanding = 0;
     bool begun = false, chosen = false, stopped = false;
   };
@@ -114,6 +132,9 @@ class TestSequenceRunner final : public model::SequenceRunner {
     std::vector<uint32_t> slots, result;
     std::vector<std::pair<uint32_t, uint32_t>> uses;  // block, slot
   };
+  bool has_adapters(const model::GenerationSettings& settings) const;
+  // An entry of adapters_ that no slot holds. Null: there is none.
+  const std::vector<uint32_t>* free_adapter_slot() const;
   Position& at(uint32_t slot, uint32_t pos);
   Position& window_at(uint32_t slot, uint32_t pos);
   uint64_t write(uint32_t slot, uint32_t pos, uint32_t token);
@@ -126,6 +147,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   RunnerShape shape_;
   std::vector<std::vector<Position>> blocks_, window_blocks_;
   std::vector<Slot> slots_;
+  std::vector<std::vector<uint32_t>> adapters_;  // by their slots: keys
   std::vector<State> states_, checkpoints_;
   std::vector<std::vector<uint32_t>> uses_;  // [block, slot]: outstanding tickets
   std::deque<Outstanding> outstanding_;

@@ -1,11 +1,11 @@
-// Tickets come back: tokens go to their streams, grammars move on, drafts and pieces of prompts are timed. Read next:
-// forced.cpp.
+// Handles tickets that come back: tokens go to their streams, grammars move on, pieces of prompts are timed. Read next:
+// forced.cpp, drafting.cpp.
 #include <algorithm>
 #include <utility>
 
 #include "engine/answer.h"
 #include "engine/scheduler/scheduler.h"
-#include "kernels/common/step_state.h"
+#include "kernels/step/draft_text.h"
 
 namespace doppler::engine {
 namespace {
@@ -28,7 +28,7 @@ void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> to
     const bool has_logprobs = sequence->request.settings.sampling.logprobs != 0;
     for (uint32_t step = 0; chooses && step < in_flight.ticket.count; ++step) {
       const size_t at = size_t{step} * runner_.max_sequences() + sequence->slot;
-      if (tokens[at] == kernels::kRejected) {
+      if (kernels::is_left_out(tokens[at])) {
         --sequence->asked;
         continue;
       }
@@ -36,6 +36,7 @@ void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> to
         sequence->stream->logprobs_.push_back(logprobs[at]);
       accept(*sequence, tokens[at]);
     }
+    if (chooses && in_flight.ticket.count != 0) guide(*sequence);
     publish(*sequence);
   }
   for (const auto& [sequence, chooses, fed_to, rows] : in_flight.members) {
@@ -52,17 +53,6 @@ void Scheduler::note_piece(Sequence& sequence, uint32_t rows) {
   sequence.piece_rows = std::min(sequence.piece_rows, std::max(kLeastPieceRows, fitting));
 }
 
-// Counts the drafts of a decode ticket of one sequence, and times them.
-void Scheduler::note_decode(Sequence& sequence, const model::Ticket& ticket,
-                            std::span<const uint32_t> entries) {
-  const Clock::time_point now = config_.now();
-  const double took = seconds(std::exchange(sequence.tokens_at, now), now);
-  const auto rejected = static_cast<uint32_t>(std::ranges::count(entries, kernels::kRejected));
-  if (sequence.seen() != 0)
-    sequence.drafts.note(ticket.drafts, static_cast<uint32_t>(entries.size()) - rejected, took);
-  if (ticket.drafts) sequence.stream->timings_.drafts.add(entries);
-}
-
 // The runner lost the tokens of the oldest ticket and of all later ones. Running sequences go on after the tokens
 // that are known.
 Task<Result<void>> Scheduler::begin_lost_again() {
@@ -74,7 +64,9 @@ Task<Result<void>> Scheduler::begin_lost_again() {
   }
   for (Sequence* const sequence : std::vector(running_)) {
     sequence->in_flight = 0;
+    sequence->drafts = sequence->request.drafts;
     held_ = known_tokens(*sequence);
+    held_extras_ = all_extras(sequence->request);
     if (sequence->leaving()) {
       release(*sequence);
     } else {
@@ -97,6 +89,10 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
     return;
   }
   take(sequence, token);
+}
+
+// Finds the tokens that a guided sequence may choose after the last one that is known.
+void Scheduler::guide(Sequence& sequence) {
   if (!sequence.guided() || sequence.stream->ended()) return;
   if (auto appended = append_forced(sequence); !appended) return end(sequence, std::move(appended).error());
   if (sequence.stream->ended()) return;
@@ -109,13 +105,7 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
 void Scheduler::take(Sequence& sequence, uint32_t token) {
   Stream& stream = *sequence.stream;
   stream.sequence_.push_back(token);
-  const Clock::time_point now = config_.now();
-  if (sequence.seen() == 1) {
-    sequence.first_token_at = now;
-    stream.timings_.ttft_seconds = seconds(sequence.submitted_at, now);
-  }
   stream.timings_.generated_tokens = sequence.seen();
-  stream.timings_.decode_seconds = seconds(sequence.first_token_at, now);
   const model::GenerationSettings& settings = sequence.request.settings;
   const bool is_stop = std::ranges::find(settings.stop_tokens, token) != settings.stop_tokens.end();
   if (is_stop && !settings.ignore_stop) return end(sequence, StopReason::kEndOfText);

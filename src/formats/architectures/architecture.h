@@ -68,6 +68,11 @@ enum class Dim : uint8_t {
   kStreamPairs,
   kLaurelRank,
   kTwoHidden,
+  kPatchValues,  // of a vision tower, as those that follow
+  kMerged,       // a token's patches in one row
+  kImageDim,     // of the model that reads what the tower makes
+  kProjector,    // between a token's patches and that
+  kLimits,       // of a matrix
 };
 // In layer `layer`, if layers differ.
 uint64_t extent(Dim dim, const ModelConfig& config, uint32_t layer);
@@ -90,10 +95,12 @@ class Shape {
 
 struct TensorRow {
   TensorId id;
-  std::string_view gguf;         // after "" or "blk.N.", before the suffix
-  std::string_view huggingface;  // after "model." or "model.layers.N."; lm_head has no prefix
-  Shape shape;                   // files may leave out dimensions of one
-  bool is_norm = false;          // or another vector that is not multiplied with
+  std::string_view gguf;  // after "" or "blk.N.", before the suffix; a "#" stands for the layer's number
+  // After "model." or "model.layers.N."; a "#" likewise. lm_head has no prefix. A name that begins with "/" has only
+  // what comes before that prefix.
+  std::string_view huggingface;
+  Shape shape;           // files may leave out dimensions of one
+  bool is_norm = false;  // or another vector that is not multiplied with
   std::string_view gguf_suffix = ".weight", huggingface_suffix = ".weight";
   bool is_vector = false;        // numbers that kernels read in f32, whatever the shape; without an offset
   bool is_log = false;           // Hugging Face stores log(-w)
@@ -156,6 +163,8 @@ struct GgufRow {
   std::vector<GgufField> (*write)(const ModelConfig& config) = nullptr;
   std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
   std::string_view norm_epsilon = "attention.layer_norm_rms_epsilon";
+  std::string_view layers = "blk.";   // what stands before the number of a layer
+  bool interleaved_sections = false;  // of RopeConfig, which no key says
 };
 
 struct HuggingFaceType {

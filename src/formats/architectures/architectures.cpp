@@ -6,6 +6,7 @@
 #include "base/stable_order.h"
 #include "base/text.h"
 #include "formats/architectures/rows.h"
+#include "formats/architectures/towers/tower_rows.h"
 
 namespace doppler::formats {
 namespace {
@@ -75,6 +76,9 @@ Result<const Architecture*> find_architecture_huggingface(std::string_view model
 
 const Architecture& architecture_of(const ModelConfig& config) {
   for (const Architecture* row : kTable) {
+    if (row->family == config.family) return *row;
+  }
+  for (const Architecture* row : towers::rows()) {
     if (row->family == config.family) return *row;
   }
   return *kTable[0];  // read_config() only gives names of this table
@@ -161,13 +165,19 @@ constexpr Extent kExtents[] = {
      [](const ModelConfig&, uint32_t) -> uint64_t { return uint64_t{kAltupStreams} * kAltupStreams; }},
     {Dim::kLaurelRank, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.laurel_rank; }},
     {Dim::kTwoHidden, [](const ModelConfig& c, uint32_t) -> uint64_t { return 2ull * c.hidden_dim; }},
+    {Dim::kPatchValues, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.tower.patch_values; }},
+    {Dim::kMerged,
+     [](const ModelConfig& c, uint32_t) -> uint64_t { return uint64_t{merged_patches(c)} * c.hidden_dim; }},
+    {Dim::kImageDim, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.tower.image_dim; }},
+    {Dim::kProjector, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.tower.projector_dim; }},
+    {Dim::kLimits, [](const ModelConfig&, uint32_t) -> uint64_t { return kLimitCount; }},
 };
 
 constexpr bool in_order_of_dims() {
   for (size_t i = 0; i < std::size(kExtents); ++i) {
     if (kExtents[i].dim != static_cast<Dim>(i)) return false;
   }
-  return std::size(kExtents) == static_cast<size_t>(Dim::kTwoHidden) + 1;
+  return std::size(kExtents) == static_cast<size_t>(Dim::kLimits) + 1;
 }
 static_assert(in_order_of_dims());
 

@@ -224,7 +224,8 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
   }
   // The places that published checkpoints of models that also see have had for the text model.
   for (const auto& [prefix, head_prefix] :
-       {std::pair("language_model.model.", "language_model."), std::pair("model.language_model.", "")}) {
+       {std::pair("language_model.model.", "language_model."), std::pair("model.language_model.", ""),
+        std::pair("model.text_model.", "")}) {
     if (!checkpoint.find(std::string(prefix) + "embed_tokens.weight")) continue;
     config.huggingface_prefix = prefix;
     config.huggingface_head_prefix = head_prefix;

@@ -2,6 +2,7 @@
 // Read next: architecture.h (the row of a family, by which they are read).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -46,6 +47,10 @@ struct RopeConfig {
   double attention_factor = 0;                           // yarn, longrope; 0: by formula
   std::vector<double> long_factor, short_factor;         // longrope, one per pair
   double turning_part = 1;                               // proportional: of the pairs; the others stand still
+  // Multi-axis positions (time, height, width) of models that see: so many pairs each, one after another or interleaved
+  // (kernels/rope/rope.h, RopeAxes); all 0: one axis.
+  std::array<uint32_t, 3> sections = {};
+  bool interleaved_sections = false;
   std::string frequency_divisors;  // GGUF: name of a tensor that divides each frequency; empty: none
 };
 
@@ -96,6 +101,7 @@ inline constexpr float kAllGates = std::numeric_limits<float>::lowest();
 struct LayerInputConfig {
   uint32_t dim = 0;         // of a layer; 0: there are none
   uint32_t vocab_size = 0;  // rows of their table
+  uint32_t image_row = 0;   // of the table, for tokens of pictures
 };
 
 // Queries at position p are multiplied by 1 + beta * ln(1 + floor(p / ctx_len)), after their rotation (Llama 4).
@@ -116,6 +122,32 @@ struct PoolingConfig {
   // come before, or with has_class_norm the model's activation and a LayerNorm.
   uint32_t n_classes = 0;
   bool has_class_dense = false, has_class_norm = false;
+};
+
+// The rows that a picture's rows see in the text model, besides those before them.
+enum class PictureSight : uint8_t {
+  kNothing,
+  kTile,          // the rows of their tile
+  kTileInWindow,  // the same in layers that slide, not beyond the window
+  kPrompt,        // the whole prompt, whose other rows see it too
+};
+// The numbers of a matrix with limits: TensorId::kQLimits.
+inline constexpr uint32_t kLimitCount = 4;
+
+// A vision tower, which is read as a model of its own (tower.h): its rows are patches.
+struct TowerConfig {
+  uint32_t patch_values = 0;   // of a patch
+  uint32_t block = 1;          // patches along each axis of a token
+  uint32_t image_dim = 0;      // of the model that reads it
+  uint32_t projector_dim = 0;  // between both
+  float projector_eps = 0;     // of the norm there
+  uint32_t window = 0;         // tokens along each axis of a window, of layers that slide; 0: none does
+  PictureSight sight = PictureSight::kNothing;
+  bool has_class_row = false;       // a class token comes after the patches of a tile
+  uint32_t table_side = 0;          // of a square table of learned positions, which is ctx_len long
+  std::vector<uint32_t> deepstack;  // layers with mergers of their own after them
+  bool has_limits = false;          // of what matrices read and make
+  bool is_standardised = false;     // a token's row, by a mean and a scale of each column
 };
 
 struct ModelConfig {
@@ -175,6 +207,7 @@ struct ModelConfig {
   RecurrentConfig recurrent;
   MlaConfig mla;
   PoolingConfig pooling;
+  TowerConfig tower;
   bool bidirectional = false;  // tokens see the tokens after them too
   uint32_t n_token_types = 0;  // of learned embeddings beside those of positions; 0: positions rotate
   // Per layer, 1: it is a feed-forward layer or a mixture of experts, and the others have neither; empty: every layer
@@ -207,6 +240,8 @@ uint32_t ffn_dim_of(const ModelConfig& config, uint32_t layer);
 float gate_deviations_of(const ModelConfig& config, uint32_t layer);
 // Whose keys and values attention of layer `layer` reads: its own, or those of an earlier layer.
 uint32_t cache_layer(const ModelConfig& config, uint32_t layer);
+// The number of patches that a vision tower merges into a token.
+inline uint32_t merged_patches(const ModelConfig& config) { return config.tower.block * config.tower.block; }
 // The dimension of experts' inputs and outputs.
 uint32_t expert_row_dim(const ModelConfig& config);
 // True if layer `layer` has a cache of keys and values.

@@ -123,15 +123,26 @@ Result<void> read_heads(const Json& json, ModelConfig& config) {
   return check_config(config);
 }
 
+// Tokens of pictures have the inputs of the token that fills texts up.
+Result<uint32_t> number_of_pad(const Json& json, const ModelConfig& config) {
+  if (config.layer_input.dim == 0) return 0u;
+  DP_TRY(const auto pad, get_integer(json, "pad_token_id"));
+  if (pad.value_or(0) >= 0 && pad.value_or(0) < config.layer_input.vocab_size)
+    return static_cast<uint32_t>(pad.value_or(0));
+  return fail(ErrorKind::kInvalidInput, "Field \"pad_token_id\" is %lld; allowed are 0 to %u.",
+              static_cast<long long>(*pad), config.layer_input.vocab_size - 1);
+}
+
 Result<void> read(const Json& json, ModelConfig& config) {
   DP_TRY(const auto both_ways, get_string(json, "use_bidirectional_attention"));
-  if (both_ways && *both_ways != "vision") {  // of pictures, which are not read
+  if (both_ways && *both_ways != "vision") {  // of pictures: PictureSight
     return fail(ErrorKind::kUnsupported,
                 "Field \"use_bidirectional_attention\" is \"%s\"; known is \"vision\".",
                 printable(*both_ways).c_str());
   }
   DP_CHECK(read_heads(json, config));
   DP_CHECK(read_huggingface_gemma(json, config));
+  DP_TRY(config.layer_input.image_row, number_of_pad(json, config));
   DP_TRY(const bool is_wide, bool_or(json, "use_double_wide_mlp", false));
   if (is_wide && config.shared_kv_layers != 0) config.shared_ffn_dim = 2 * config.ffn_dim;
   DP_TRY(const bool has_experts, bool_or(json, "enable_moe_block", false));

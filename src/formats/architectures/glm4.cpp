@@ -1,5 +1,6 @@
 // GLM 4 (0414), dense: norms around the branches, half of each head rotated as neighbours, biases of q, k and v, gates
-// and ups as one matrix. Facts: transformers' Glm4Config; llama.cpp's LLM_ARCH_GLM4.
+// and ups as one matrix. The text model of GLM 4V is the same with positions on several axes. Facts: transformers'
+// Glm4Config and Glm4vTextConfig; llama.cpp's LLM_ARCH_GLM4.
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
@@ -8,7 +9,7 @@ namespace {
 using enum TensorId;
 
 constexpr std::string_view kGguf[] = {"glm4"};
-constexpr HuggingFaceType kTypes[] = {{"glm4", WindowRule::kNone}};
+constexpr HuggingFaceType kTypes[] = {{"glm4", WindowRule::kNone}, {"glm4v_text", WindowRule::kNone}};
 constexpr FieldDefault kDefaults[] = {{"head_dim", 128, true},
                                       {"partial_rotary_factor", 0.5, false},
                                       {"max_position_embeddings", 131072, true}};

@@ -10,12 +10,19 @@
 namespace doppler::formats {
 namespace {
 
+constexpr double kMostSectionPairs = 1024;
+
 Result<RopeScaling> scaling_from_name(const std::string& name) {
   static constexpr std::pair<const char*, RopeScaling> kNames[] = {
-      {"default", RopeScaling::kNone},  {"dynamic", RopeScaling::kDynamic},
-      {"linear", RopeScaling::kLinear}, {"llama3", RopeScaling::kLlama3},
-      {"yarn", RopeScaling::kYarn},     {"longrope", RopeScaling::kLongRope},
-      {"su", RopeScaling::kLongRope},   {"proportional", RopeScaling::kProportional},
+      {"default", RopeScaling::kNone},
+      {"dynamic", RopeScaling::kDynamic},
+      {"mrope", RopeScaling::kNone},
+      {"linear", RopeScaling::kLinear},
+      {"llama3", RopeScaling::kLlama3},
+      {"yarn", RopeScaling::kYarn},
+      {"longrope", RopeScaling::kLongRope},
+      {"su", RopeScaling::kLongRope},
+      {"proportional", RopeScaling::kProportional},
   };
   for (const auto& [known, scaling] : kNames) {
     if (name == known) return scaling;
@@ -32,6 +39,23 @@ const Json* rope_parameters(const Json& json, const char* layer_type) {
   if (!parameters || parameters->is_null()) return find(json, "rope_scaling");
   const Json* own = find(*parameters, layer_type);
   return own && !own->is_null() ? own : parameters;
+}
+
+Result<void> read_sections(const Json& parameters, RopeConfig& rope) {
+  const Json* sections = find(parameters, "mrope_section");
+  if (!sections || sections->is_null()) return {};
+  DP_TRY(const std::vector<double> pairs, get_numbers(parameters, "mrope_section"));
+  bool fits = pairs.size() == rope.sections.size();
+  for (size_t i = 0; fits && i < pairs.size(); ++i) {
+    fits = pairs[i] >= 0 && pairs[i] <= kMostSectionPairs && pairs[i] == std::floor(pairs[i]);
+    if (fits) rope.sections[i] = static_cast<uint32_t>(pairs[i]);
+  }
+  if (!fits) {
+    return fail(ErrorKind::kInvalidInput, "Field \"mrope_section\" must hold three numbers of pairs.");
+  }
+  DP_TRY(const auto interleaved, get_bool(parameters, "mrope_interleaved"));
+  rope.interleaved_sections = interleaved.value_or(false);
+  return {};
 }
 
 // Hunyuan's "dynamic" scaling with an alpha, which does not depend on the length: a larger theta, and nothing else.
@@ -86,6 +110,7 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePa
     rope.truncate = truncate.value_or(true);
     DP_TRY(rope.long_factor, get_numbers(p, "long_factor"));
     DP_TRY(rope.short_factor, get_numbers(p, "short_factor"));
+    DP_CHECK(read_sections(p, rope));
   }
   if (!(rotated_part > 0 && rotated_part <= 1)) {
     return fail(ErrorKind::kInvalidInput, "Field \"partial_rotary_factor\" is %g; allowed is above 0 to 1.",

@@ -5,8 +5,10 @@
 namespace doppler::formats {
 namespace {
 
-constexpr std::string_view kGguf[] = {"qwen2"};
-constexpr HuggingFaceType kTypes[] = {{"qwen2", WindowRule::kUpperLayers}};
+constexpr std::string_view kGguf[] = {"qwen2", "qwen2vl"};
+constexpr HuggingFaceType kTypes[] = {{"qwen2", WindowRule::kUpperLayers},
+                                      {"qwen2_5_vl", WindowRule::kUpperLayers},
+                                      {"qwen2_5_vl_text", WindowRule::kUpperLayers}};
 constexpr FieldDefault kDefaults[] = {{"max_position_embeddings", 32768, true},
                                       {"sliding_window", 4096, true},
                                       {"max_window_layers", 28, true}};

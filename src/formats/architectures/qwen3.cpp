@@ -8,8 +8,9 @@ namespace {
 
 using enum TensorId;
 
-constexpr std::string_view kGguf[] = {"qwen3"};
-constexpr HuggingFaceType kTypes[] = {{"qwen3", WindowRule::kUpperLayers}};
+constexpr std::string_view kGguf[] = {"qwen3", "qwen3vl"};
+constexpr HuggingFaceType kTypes[] = {{"qwen3", WindowRule::kUpperLayers},
+                                      {"qwen3_vl_text", WindowRule::kUpperLayers}};
 constexpr FieldDefault kDefaults[] = {{"head_dim", 128, true},
                                       {"max_position_embeddings", 32768, true},
                                       {"sliding_window", 4096, true},
@@ -26,7 +27,7 @@ constinit const Architecture rows::qwen3 = {
     .family = "qwen3",
     .layer = kLayer,
     .truncatable = true,
-    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
+    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox, .interleaved_sections = true},
     .huggingface = {.model_types = kTypes,
                     .pairing = RopePairing::kNeox,
                     .defaults = kDefaults,

@@ -9,6 +9,7 @@
 #include "formats/architectures/next_layer.h"
 #include "formats/architectures/rope_frequencies.h"
 #include "formats/architectures/rows.h"
+#include "formats/projector/projector.h"
 
 namespace doppler::formats {
 namespace {
@@ -57,6 +58,26 @@ Result<RopeConfig> read_rope(const ShapeLookup& shape_of, const GgufKeys& keys, 
   }
   if (shape_of("rope_freqs.weight")) rope.frequency_divisors = "rope_freqs.weight";
   return rope;
+}
+
+// Pairs of each axis: three of the list's numbers; the fourth is 0.
+Result<void> read_sections(const GgufKeys& keys, const GgufRow& row, RopeConfig& rope) {
+  DP_TRY(const std::vector<double> pairs, keys.numbers("rope.dimension_sections"));
+  if (pairs.empty()) return {};
+  double all = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const bool fits =
+        pairs[i] >= 0 && pairs[i] == std::floor(pairs[i]) && (i < rope.sections.size() || pairs[i] == 0);
+    all = fits ? all + pairs[i] : INFINITY;
+    if (all <= rope.rotary_dim / 2 && i < rope.sections.size())
+      rope.sections[i] = static_cast<uint32_t>(pairs[i]);
+  }
+  rope.interleaved_sections = row.interleaved_sections;
+  rope.pairing = RopePairing::kNeox;  // llama.cpp's converter orders rows so if there are sections (GLM 4V)
+  if (pairs.size() >= rope.sections.size() && all <= rope.rotary_dim / 2) return {};
+  return fail(ErrorKind::kInvalidInput,
+              "Key \"rope.dimension_sections\" does not hold the pairs of three axes, at most %u together.",
+              rope.rotary_dim / 2);
 }
 
 Result<void> read_window(const GgufKeys& keys, const Architecture& row, ModelConfig& config) {
@@ -220,6 +241,11 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   config.gguf_names = true;
   DP_TRY(const auto architecture, gguf.get_string("general.architecture"));
   if (!architecture) return fail(ErrorKind::kInvalidInput, "Key \"general.architecture\" is missing.");
+  if (*architecture == kProjectorArchitecture) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "This is the vision tower of a model; name the model's own file, and this one with --mmproj.");
+  }
   config.architecture = *architecture;
   DP_TRY(const Architecture* row, find_architecture_gguf(config.architecture));
   config.family = row->family;
@@ -244,6 +270,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   DP_CHECK(refuse_others(keys, row->gguf, config));
   DP_CHECK(read_window(keys, *row, config));
   DP_TRY(config.rope, read_rope(shape_of, keys, config, row->gguf.pairing.value));
+  DP_CHECK(read_sections(keys, row->gguf, config.rope));
   if (row->sliding_rope_theta != 0) {
     DP_TRY(const double theta, keys.number("rope.freq_base_swa", row->sliding_rope_theta));
     config.local_rope = {

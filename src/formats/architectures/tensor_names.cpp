@@ -195,7 +195,7 @@ constexpr bool in_order_of_ids() {
   for (size_t i = 0; i < std::size(kUsual); ++i) {
     if (kUsual[i].id != static_cast<TensorId>(i)) return false;
   }
-  return std::size(kUsual) == kTensorIdCount;
+  return std::size(kUsual) == static_cast<size_t>(kPatchEmbed);  // towers have all their rows (towers/)
 }
 static_assert(in_order_of_ids());
 
@@ -203,6 +203,7 @@ constexpr FusedNames kQkv[] = {
     {{"attn_q", "attn_k", "attn_v"}, "attn_qkv"},
     {{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, "self_attn.qkv_proj"},
     {{"attn.Wq", "attn.Wk", "attn.Wv"}, "attn.Wqkv"},
+    {{"attn.q", "attn.k", "attn.v"}, "attn.qkv"},
 };
 constexpr FusedNames kGateUp[] = {
     {{"ffn_gate", "ffn_up", ""}, "ffn_gate_up"},
@@ -238,7 +239,7 @@ const TensorRow& tensor_row(const Architecture& architecture, TensorId id) {
   for (const TensorRow& row : architecture.own_tensors) {
     if (row.id == id) return row;
   }
-  return kUsual[static_cast<size_t>(id)];
+  return kUsual[std::min(static_cast<size_t>(id), std::size(kUsual) - 1)];
 }
 
 std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, const char* suffix) {
@@ -246,6 +247,10 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
   const TensorRow& row = tensor_row(architecture, id);
   const std::string_view name = config.gguf_names ? row.gguf : row.huggingface;
   std::string prefix;
+  if (!config.gguf_names && name.starts_with('/')) {
+    return config.huggingface_head_prefix + std::string(name.substr(1)) +
+           std::string(suffix ? suffix : row.huggingface_suffix);
+  }
   const bool is_next = !config.gguf_names && is_in_layer(id) && is_next_layer(config, layer);
   if (is_next) {
     prefix = kNextPrefix;
@@ -253,12 +258,18 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
   } else if (!config.gguf_names && !stands_alone(row)) {
     prefix = id == kOutput ? config.huggingface_head_prefix : config.huggingface_prefix;
   }
+  const std::string_view own = config.gguf_names ? row.gguf_suffix : row.huggingface_suffix;
+  const std::string end(suffix ? suffix : own);
+  if (const size_t place = name.find('#'); place != name.npos) {
+    return prefix + std::string(name.substr(0, place)) + format_text("%u", layer) +
+           std::string(name.substr(place + 1)) + end;
+  }
   if (is_in_layer(id) && !is_next) {
-    const std::string_view layers = config.gguf_names ? "blk." : architecture.huggingface.layers;
+    const std::string_view layers =
+        config.gguf_names ? architecture.gguf.layers : architecture.huggingface.layers;
     prefix += std::string(layers) + format_text("%u.", layer);
   }
-  const std::string_view own = config.gguf_names ? row.gguf_suffix : row.huggingface_suffix;
-  return prefix + std::string(name) + std::string(suffix ? suffix : own);
+  return prefix + std::string(name) + end;
 }
 
 StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {

@@ -1,10 +1,9 @@
 #include "formats/convert/convert_native.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <thread>
 
+#include "base/file.h"
 #include "formats/convert/importance.h"
 #include "formats/convert/model_output.h"
 #include "formats/convert/ordered_work_native.h"
@@ -30,11 +29,11 @@ std::string source_identity(const Checkpoint& model) {
   std::string text;
   for (uint32_t i = 0; i < model.file_count(); ++i) {
     const ByteSource& file = model.file(i);
-    struct stat info{};
-    const bool there = ::stat(file.name().c_str(), &info) == 0;
-    text += format_text(
-        "%s %llu %lld.%09ld\n", file.name().c_str(), static_cast<unsigned long long>(file.size()),
-        there ? static_cast<long long>(info.st_mtim.tv_sec) : 0ll, there ? info.st_mtim.tv_nsec : 0l);
+    const int64_t modified_ns = facts_of(file.name()).value_or(FileFacts{}).modified_ns;
+    text += format_text("%s %llu %lld.%09lld\n", file.name().c_str(),
+                        static_cast<unsigned long long>(file.size()),
+                        static_cast<long long>(modified_ns / 1'000'000'000),
+                        static_cast<long long>(modified_ns % 1'000'000'000));
   }
   return text;
 }

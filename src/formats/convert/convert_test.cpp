@@ -98,6 +98,15 @@ std::vector<float> values_of(const Checkpoint& model, const char* name) {
   return values;
 }
 
+TEST(Convert, TemplatesKeepTheirNames) {
+  Files files = tiny_model();
+  files["tokenizer_config.json"] = bytes_of_text(
+      R"({"chat_template": [{"name": "default", "template": "plain"}, {"name": "tool_use", "template": "tools"}]})");
+  const auto model = open({{"m.gguf", must(convert(files, {}))}}, "m.gguf");
+  EXPECT_EQ(must(model->gguf()->get_string("tokenizer.chat_template")), "plain");
+  EXPECT_EQ(must(model->gguf()->get_string("tokenizer.chat_template.tool_use")), "tools");
+}
+
 TEST(Convert, TinyModelKeepsItsMeaning) {
   const auto model = open({{"m.gguf", must(convert(tiny_model(), {}))}}, "m.gguf");
   const GgufFile& gguf = *model->gguf();

@@ -1,15 +1,11 @@
 // "OUT.part" and "OUT.part.journal" until all is there. A line of the journal follows only after the bytes it speaks
 // of have been flushed, so that neither a killed process nor a lost machine leaves a claim without bytes.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "formats/convert/journal_native.h"
 #include "formats/convert/model_output.h"
 
@@ -26,9 +22,6 @@ class GgufOutput final : public ModelOutput {
         part_(path_ + ".part"),
         replace_(options.replace),
         header_(outline.header) {}
-  ~GgufOutput() override {
-    if (fd_ >= 0) ::close(fd_);
-  }
 
   Result<> open(const std::string& fingerprint) {
     const std::vector<uint8_t> head = header_.build();
@@ -36,11 +29,10 @@ class GgufOutput final : public ModelOutput {
     hasher.update(head);
     hasher.update(text_bytes(fingerprint));
     DP_TRY(journal_, Journal::open(part_ + ".journal", hasher.finish()));
-    fd_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd_ < 0) return failed(part_);
-    struct stat info{};
-    if (::fstat(fd_, &info) != 0) return failed(part_);
-    const auto there = static_cast<uint64_t>(info.st_size);
+    file_ = OpenFile::open(part_, kToReadAndWrite);
+    const auto facts = file_ ? file_.facts() : std::nullopt;
+    if (!facts) return failed(part_);
+    const uint64_t there = facts->bytes;
     next_ = journal_->done();
     const auto& tensors = header_.tensors();
     if (next_ > tensors.size() || (next_ != 0 && there < end_of(next_ - 1))) {
@@ -53,7 +45,7 @@ class GgufOutput final : public ModelOutput {
               "; the conversion begins anew.";
     }
     resumed_ = next_ == 0 ? 0 : end_of(next_ - 1);
-    if (::ftruncate(fd_, static_cast<off_t>(resumed_)) != 0) return failed(part_);
+    if (!file_.resize(resumed_)) return failed(part_);
     position_ = 0;
     DP_CHECK(put(head));
     position_ = next_ < tensors.size() ? tensors[next_].offset : resumed_;
@@ -89,7 +81,7 @@ class GgufOutput final : public ModelOutput {
     ++next_;
     const auto now = std::chrono::steady_clock::now();
     if (unflushed_ < kFlushBytes && now - flushed_at_ < kFlushTime) return {};
-    if (::fdatasync(fd_) != 0) return failed(part_);
+    if (!file_.flush_content()) return failed(part_);
     DP_CHECK(journal_->add(next_));
     unflushed_ = 0;
     flushed_at_ = std::chrono::steady_clock::now();
@@ -99,13 +91,14 @@ class GgufOutput final : public ModelOutput {
   Result<> commit() override {
     if (next_ != header_.tensors().size()) return fail(ErrorKind::kInternal, "Tensor %zu is missing.", next_);
     // Writes the padding after the last tensor.
-    if (::ftruncate(fd_, static_cast<off_t>(header_.file_bytes())) != 0 || ::fsync(fd_) != 0)
-      return failed(part_);
-    if (!replace_ && ::access(path_.c_str(), F_OK) == 0) {
+    if (!file_.resize(header_.file_bytes()) || !file_.flush()) return failed(part_);
+    if (!replace_ && is_there(path_)) {
       return fail(ErrorKind::kIo, "%s exists by now; it is not replaced.", path_.c_str());
     }
-    if (std::rename(part_.c_str(), path_.c_str()) != 0) return failed(path_);
-    DP_CHECK(flush_folder());
+    if (!rename_path(part_, path_)) return failed(path_);
+    // The new name must survive as well.
+    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    if (!flush_folder(folder)) return failed(folder);
     journal_->remove();
     return {};
   }
@@ -119,34 +112,17 @@ class GgufOutput final : public ModelOutput {
   }
 
   Result<> put(std::span<const uint8_t> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position_));
-      if (written < 0 && errno == EINTR) continue;
-      if (written == 0) errno = ENOSPC;
-      if (written <= 0) return failed(part_);
-      position_ += static_cast<uint64_t>(written);
-      unflushed_ += static_cast<uint64_t>(written);
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    }
+    if (!file_.write_at(bytes, position_)) return failed(part_);
+    position_ += bytes.size();
+    unflushed_ += bytes.size();
     return {};
-  }
-
-  // The new name must survive as well.
-  Result<> flush_folder() const {
-    std::string folder = std::filesystem::path(path_).parent_path().string();
-    if (folder.empty()) folder = ".";
-    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return failed(folder);
-    const bool flushed = ::fsync(fd) == 0 || errno == EINVAL;  // some file systems cannot, and need not
-    ::close(fd);
-    return flushed ? Result<>() : failed(folder);
   }
 
   std::string path_, part_, note_;
   bool replace_;
   GgufHeader header_;
   std::unique_ptr<Journal> journal_;
-  int fd_ = -1;
+  OpenFile file_;
   size_t next_ = 0;
   uint64_t resumed_ = 0, position_ = 0, unflushed_ = 0;
   std::chrono::steady_clock::time_point flushed_at_;
@@ -155,7 +131,7 @@ class GgufOutput final : public ModelOutput {
 }  // namespace
 
 Result<std::unique_ptr<ModelOutput>> open_gguf_output(GgufOutline& outline, OutputOptions options) {
-  if (::access(options.path.c_str(), F_OK) == 0 && !options.replace) {
+  if (is_there(options.path) && !options.replace) {
     return fail(ErrorKind::kInvalidInput, "%s exists already.", options.path.c_str());
   }
   const std::string fingerprint = options.fingerprint;

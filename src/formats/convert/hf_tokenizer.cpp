@@ -82,16 +82,26 @@ Task<Result<Json>> read_object(const Checkpoint& model, std::string file) {
   co_return parse_json(*text, file);
 }
 
+// A model may have several templates with names.
 Task<Result<>> add_chat_template(const Checkpoint& model, GgufHeader& header) {
+  const std::string key = "tokenizer.chat_template";
   auto reading_file = model.read_text("chat_template.jinja");
   DP_CO_TRY(auto text, co_await std::move(reading_file));
-  if (!text) {
-    auto reading_config = read_object(model, "tokenizer_config.json");
-    DP_CO_TRY(const Json config, co_await std::move(reading_config));
-    const Json* member = find(config, "chat_template");
-    if (member && member->is_string()) text = member->text();
+  auto reading_config = read_object(model, "tokenizer_config.json");
+  DP_CO_TRY(const Json config, co_await std::move(reading_config));
+  const Json* member = find(config, "chat_template");
+  if (!text && member && member->is_string()) text = member->text();
+  for (const Json& entry : member && member->is_array() ? *member : Json::array()) {
+    DP_CO_TRY(const auto name, get_string(entry, "name"));
+    DP_CO_TRY(const auto source, get_string(entry, "template"));
+    if (!name || !source) continue;
+    if (*name == "default") {
+      if (!text) text = *source;
+    } else {
+      header.add_string(key + "." + *name, *source);
+    }
   }
-  if (text) header.add_string("tokenizer.chat_template", *text);
+  if (text) header.add_string(key, *text);
   co_return Result<>();
 }
 

@@ -1,10 +1,5 @@
 #include "formats/convert/journal_native.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -18,29 +13,26 @@ Unexpected failed(const std::string& path) {
 }
 
 // True if the locked file still has its name: another process may have finished and removed it in between.
-bool still_named(int fd, const std::string& path) {
-  struct stat ours{}, named{};
-  return ::fstat(fd, &ours) == 0 && ::stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
-         ours.st_dev == named.st_dev;
+bool still_named(const OpenFile& file, const std::string& path) {
+  const auto ours = file.facts(), named = facts_of(path);
+  return ours && named && ours->is_same_file(*named);
 }
 
 }  // namespace
 
-Journal::Journal(std::string path, int fd, const Sha256& conversion)
-    : path_(std::move(path)), fd_(fd), title_("doppler convert " + sha256_hex(conversion)) {}
-
-Journal::~Journal() { ::close(fd_); }
+Journal::Journal(std::string path, OpenFile file, const Sha256& conversion)
+    : path_(std::move(path)), file_(std::move(file)), title_("doppler convert " + sha256_hex(conversion)) {}
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, const Sha256& conversion) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return failed(path);
-  std::unique_ptr<Journal> journal(new Journal(path, fd, conversion));
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, path)) {
+  OpenFile opened = OpenFile::open(path, {.writes = true, .makes = true, .appends = true});
+  if (!opened) return failed(path);
+  std::unique_ptr<Journal> journal(new Journal(path, std::move(opened), conversion));
+  OpenFile& file = journal->file_;
+  if (!file.lock() || !still_named(file, path)) {
     return fail(ErrorKind::kIo, "Another process is converting to the file of %s.", path.c_str());
   }
   std::string text(kMaxBytes, '\0');
-  const ssize_t count = ::pread(fd, text.data(), text.size(), 0);
-  text.resize(count < 0 ? 0 : static_cast<size_t>(count));
+  text.resize(file.read_at({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0).value_or(0));
   if (text.empty()) {
     DP_CHECK(journal->append(journal->title_));
     return journal;
@@ -62,20 +54,17 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, const Sh
 }
 
 Result<> Journal::append(const std::string& line) {
-  const std::string text = line + "\n";
-  const bool written =
-      ::write(fd_, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fdatasync(fd_) == 0;
-  return written ? Result<>() : failed(path_);
+  return file_.write(line + "\n") && file_.flush_content() ? Result<>() : failed(path_);
 }
 
 Result<> Journal::begin_anew() {
   done_ = 0;
-  if (::ftruncate(fd_, 0) != 0) return failed(path_);
+  if (!file_.resize(0)) return failed(path_);
   return append(title_);
 }
 
 Result<> Journal::add(size_t tensors_done) { return append(std::to_string(tensors_done)); }
 
-void Journal::remove() { ::unlink(path_.c_str()); }
+void Journal::remove() { remove_file(path_); }
 
 }  // namespace doppler::formats

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file.h"
 #include "base/result.h"
 #include "base/sha256.h"
 
@@ -14,7 +15,6 @@ class Journal {
  public:
   // Error: another process holds the lock.
   static Result<std::unique_ptr<Journal>> open(const std::string& path, const Sha256& conversion);
-  ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
@@ -26,11 +26,11 @@ class Journal {
   void remove();
 
  private:
-  Journal(std::string path, int fd, const Sha256& conversion);
+  Journal(std::string path, OpenFile file, const Sha256& conversion);
   Result<> append(const std::string& line);
 
   std::string path_;
-  int fd_;
+  OpenFile file_;
   std::string title_;
   size_t done_ = 0;
   bool was_of_another_ = false;

@@ -1,6 +1,5 @@
 // An RDRR folder as the output of a conversion: implements model_output.h with rdrr/rdrr_writer.h.
-#include <sys/stat.h>
-
+#include "base/file.h"
 #include "formats/convert/model_output.h"
 #include "formats/rdrr/rdrr_writer.h"
 
@@ -37,8 +36,7 @@ Result<std::unique_ptr<ModelOutput>> open_rdrr_output(RdrrOutline& outline, Outp
   std::string part = options.path;
   while (part.size() > 1 && part.ends_with('/')) part.pop_back();
   part += ".part";
-  struct stat info{};
-  const bool was_there = ::stat(part.c_str(), &info) == 0;
+  const bool was_there = is_there(part);
   DP_TRY(auto writer, RdrrWriter::open(options.path, std::move(outline.manifest),
                                        {.fingerprint = options.fingerprint, .replace = options.replace}));
   std::string note;

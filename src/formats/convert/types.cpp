@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "formats/convert/name_rules_posix.h"
+#include "formats/convert/name_rules_native.h"
 #include "formats/convert/tensor_kind.h"
 #include "formats/quant/codec.h"
 
@@ -135,7 +135,9 @@ class TypeChooser {
         return fail(ErrorKind::kUnsupported, "Tensor \"%s\" of type %s cannot be written as %s.",
                     printable(tensor.name).c_str(), dtype_info(from).name, dtype_info(tensor.type).name);
       }
-      if (from != tensor.type && dtype_info(from).quantised) lossy_sources_.insert(dtype_info(from).name);
+      const bool is_again =
+          from != tensor.type && dtype_info(from).quantised && dtype_info(tensor.type).quantised;
+      if (is_again) lossy_sources_.insert(dtype_info(from).name);
     }
     return {};
   }

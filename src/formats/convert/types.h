@@ -1,5 +1,5 @@
 // The number type that every tensor of the output gets: the mix, then the roles' own types, then the rules by name; and
-// the fallback if a row is no multiple of the block. Not part of the WebAssembly build (name_rules_posix.h).
+// the fallback if a row is no multiple of the block. Not part of the WebAssembly build (name_rules_native.h).
 #pragma once
 
 #include "formats/convert/conversion.h"

@@ -84,5 +84,8 @@ Result<std::optional<std::vector<double>>> GgufFile::get_numbers(std::string_vie
 Result<std::optional<std::vector<int64_t>>> GgufFile::get_integers(std::string_view key) const {
   return get_many<int64_t>(*this, key, "an array of whole numbers", &GgufValue::integer);
 }
+Result<std::optional<std::vector<bool>>> GgufFile::get_bools(std::string_view key) const {
+  return get_many<bool>(*this, key, "an array of truths", &GgufValue::boolean);
+}
 
 }  // namespace doppler::formats

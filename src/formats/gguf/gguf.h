@@ -58,6 +58,7 @@ class GgufFile {
   Result<std::optional<std::vector<std::string_view>>> get_strings(std::string_view key) const;
   Result<std::optional<std::vector<double>>> get_numbers(std::string_view key) const;
   Result<std::optional<std::vector<int64_t>>> get_integers(std::string_view key) const;
+  Result<std::optional<std::vector<bool>>> get_bools(std::string_view key) const;
 
   GgufFile(GgufFile&&) = default;
   GgufFile& operator=(GgufFile&&) = default;

@@ -1,12 +1,11 @@
 #include "formats/rdrr/folder_check_native.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/mapped_file.h"
 #include "formats/file_sink_native.h"
 #include "formats/rdrr/integrity.h"
@@ -62,10 +61,10 @@ Result<> replace(const std::string& folder, const std::string& file, const Fetch
   const std::string place = folder + "/" + file, fetched = place + kFetched;
   auto done = fetch(file, fetched);
   if (done) done = is_good(fetched);
-  if (done && std::rename(fetched.c_str(), place.c_str()) != 0) {
+  if (done && !rename_path(fetched, place)) {
     done = fail(ErrorKind::kIo, "Cannot replace %s: %s.", place.c_str(), std::strerror(errno));
   }
-  if (!done) ::unlink(fetched.c_str());
+  if (!done) remove_file(fetched);
   return done;
 }
 

@@ -1,14 +1,12 @@
 #include "formats/rdrr/hash_files_native.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <thread>
+
+#include "base/file.h"
 
 namespace doppler::formats {
 namespace {
@@ -16,49 +14,35 @@ namespace {
 // Large enough that system calls do not count, small enough to stay in the second-level cache of a core.
 constexpr size_t kPieceBytes = 1 << 20;
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 template <class OnBytes>
 Result<Sha256> hash_file(const FileToHash& wanted, std::vector<uint8_t>& piece, OnBytes on_bytes) {
   const char* path = wanted.path.c_str();
-  const OpenFile file(wanted.path);
-  if (file.fd() < 0) {
+  const OpenFile file = OpenFile::open(wanted.path);
+  if (!file) {
     if (errno == ENOENT) return fail(ErrorKind::kInvalidInput, "%s is missing.", path);
     return fail(ErrorKind::kIo, "Cannot open %s: %s.", path, std::strerror(errno));
   }
-  struct stat info{};
-  if (::fstat(file.fd(), &info) != 0 || !S_ISREG(info.st_mode)) {
+  const auto facts = file.facts();
+  if (!facts || facts->kind != FileKind::kRegular) {
     return fail(ErrorKind::kIo, "%s is not a regular file.", path);
   }
-  if (static_cast<uint64_t>(info.st_size) != wanted.bytes) {
+  if (facts->bytes != wanted.bytes) {
     return fail(ErrorKind::kInvalidInput, "%s is damaged: it has %llu bytes, but the manifest names %llu.",
-                path, static_cast<unsigned long long>(info.st_size),
+                path, static_cast<unsigned long long>(facts->bytes),
                 static_cast<unsigned long long>(wanted.bytes));
   }
-  ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  file.will_read_in_order();
   Sha256Hasher hasher;
   for (uint64_t left = wanted.bytes; left != 0;) {
-    const ssize_t count = ::read(file.fd(), piece.data(), std::min<uint64_t>(piece.size(), left));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
+    const auto some = std::span(piece).first(std::min<uint64_t>(piece.size(), left));
+    const auto count = file.read_at(some, wanted.bytes - left);
+    if (count != some.size()) {
       return fail(ErrorKind::kIo, "Cannot read %s: %s.", path,
-                  count < 0 ? std::strerror(errno) : "it became shorter meanwhile");
+                  count ? "it became shorter meanwhile" : std::strerror(errno));
     }
-    hasher.update(std::span(piece).first(static_cast<size_t>(count)));
-    left -= static_cast<uint64_t>(count);
-    on_bytes(static_cast<uint64_t>(count));
+    hasher.update(some);
+    left -= some.size();
+    on_bytes(some.size());
   }
   return hasher.finish();
 }

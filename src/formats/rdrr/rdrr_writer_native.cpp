@@ -1,14 +1,11 @@
-// rdrr_writer.h over POSIX files. Order of what reaches the disk, so that a crash at any moment can be resumed:
+// rdrr_writer.h over the system's files. Order of what reaches the disk, so that a crash at any moment can be resumed:
 // a shard's bytes, its name, then its line in progress.txt; at the end the manifest, then the folder's name.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/mapped_file.h"
 #include "formats/file_sink_native.h"
 #include "formats/rdrr/integrity.h"
@@ -26,12 +23,8 @@ Unexpected io_error(const std::string& path) {
   return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
 }
 
-Result<> flush_folder(const std::string& path) {
-  const int fd = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return io_error(path);
-  const bool flushed = ::fsync(fd) == 0 || errno == EINVAL;  // some file systems cannot, and need not
-  ::close(fd);
-  return flushed ? Result<>() : io_error(path);
+Result<> keep_names_of(const std::string& folder) {
+  return flush_folder(folder) ? Result<>() : io_error(folder);
 }
 
 // The folder's name without a slash at its end.
@@ -67,8 +60,7 @@ Result<> check_replaceable(const std::string& folder) {
 // The working folder is emptied of what cannot be continued: it must be an interrupted run's, or a model's that
 // was killed just before it got its name.
 Result<> check_working_folder(const std::string& part) {
-  struct stat info{};
-  if (::stat(part.c_str(), &info) != 0) return {};
+  if (!is_there(part)) return {};
   DP_TRY(const std::vector<std::string> names, names_in_folder(part));
   if (names.empty() || std::ranges::find(names, kWriteProgressName) != names.end()) return {};
   if (check_replaceable(part)) return {};
@@ -122,7 +114,7 @@ struct RdrrWriter::State {
   Result<> end_shard(size_t number) {
     DP_CHECK(shard->commit());
     shard.reset();
-    DP_CHECK(flush_folder(part));
+    DP_CHECK(keep_names_of(part));
     manifest.shards[number].sha256 = hasher.finish();
     return progress->add(manifest.shards[number].sha256);
   }
@@ -133,19 +125,18 @@ struct RdrrWriter::State {
   }
 
   Result<> rename_into_place() {
-    struct stat info{};
-    if (::stat(folder.c_str(), &info) != 0) {
-      if (::rename(part.c_str(), folder.c_str()) != 0) return io_error(folder);
-      return flush_folder(fs::path(folder).parent_path().string());
+    if (!is_there(folder)) {
+      if (!rename_path(part, folder)) return io_error(folder);
+      return keep_names_of(fs::path(folder).parent_path().string());
     }
     if (!options.replace)
       return fail(ErrorKind::kIo, "%s exists by now; it is not replaced.", folder.c_str());
     DP_CHECK(check_replaceable(folder));
-    if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) != 0) {
+    if (!exchange_folders(part, folder)) {
       return fail(ErrorKind::kIo, "Cannot replace %s: %s. The new model is complete in %s.", folder.c_str(),
                   std::strerror(errno), part.c_str());
     }
-    DP_CHECK(flush_folder(fs::path(folder).parent_path().string()));
+    DP_CHECK(keep_names_of(fs::path(folder).parent_path().string()));
     return discard_rdrr_remains(folder);  // the old one, now under the working name
   }
 };
@@ -168,8 +159,7 @@ Result<std::unique_ptr<RdrrWriter>> RdrrWriter::open(const std::string& folder, 
   DP_CHECK(rdrr_lay_out(s.manifest));
   s.manifest.assets.clear();
 
-  struct stat info{};
-  if (::stat(s.folder.c_str(), &info) == 0) {
+  if (is_there(s.folder)) {
     if (!s.options.replace) return fail(ErrorKind::kInvalidInput, "%s exists already.", s.folder.c_str());
     DP_CHECK(check_replaceable(s.folder));
   }
@@ -248,7 +238,7 @@ Result<> RdrrWriter::end_tensor() {
 
 Result<> RdrrWriter::add_asset(const std::string& file, std::span<const uint8_t> bytes) {
   State& s = *state_;
-  if (!is_plain_file_name(file) || bytes.empty()) {
+  if (!is_plain_file_name(file) || !is_one_name(file) || bytes.empty()) {
     return fail(ErrorKind::kInvalidInput, "\"%s\" of %zu bytes cannot be an asset.", printable(file).c_str(),
                 bytes.size());
   }
@@ -268,7 +258,7 @@ Result<RdrrManifest> RdrrWriter::finish() {
   DP_CHECK(rewrite_rdrr_manifest(s.part, s.manifest));
   s.manifest.model_sha256 = rdrr_model_sha256(s.manifest);
   DP_CHECK(s.progress->remove());
-  DP_CHECK(flush_folder(s.part));
+  DP_CHECK(keep_names_of(s.part));
   DP_CHECK(s.rename_into_place());
   return s.manifest;
 }
@@ -289,7 +279,7 @@ Result<> rewrite_rdrr_manifest(const std::string& folder, RdrrManifest manifest)
   DP_TRY(const std::unique_ptr<FileSink> sink, FileSink::create(path));
   DP_CHECK(sink->write(text_bytes(text)));
   DP_CHECK(sink->commit());
-  return flush_folder(tidy(folder));
+  return keep_names_of(tidy(folder));
 }
 
 }  // namespace doppler::formats

@@ -2,25 +2,24 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/rdrr/rdrr_writer.h"
+#include "formats/rdrr/write_progress_native.h"
 #include "formats/test_helpers.h"
 
 namespace doppler::formats {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "doppler_rdrr_XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
+  TemporaryFolder() : path_(make_temporary_folder("doppler_rdrr_")) {}
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
@@ -98,6 +97,13 @@ inline void flip_byte(const std::string& path, uint64_t offset, uint8_t flip = 1
   const int byte = file.get();
   file.seekp(static_cast<std::streamoff>(offset));
   file.put(static_cast<char>(byte ^ flip));
+}
+
+using Files = std::map<std::string, std::vector<uint8_t>>;  // bytes by name
+inline Files files_of(const std::string& folder) {
+  Files files;
+  for (const std::string& name : must(names_in_folder(folder))) files[name] = read_file(folder + "/" + name);
+  return files;
 }
 
 }  // namespace doppler::formats

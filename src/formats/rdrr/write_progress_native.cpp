@@ -1,9 +1,5 @@
 #include "formats/rdrr/write_progress_native.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -38,15 +34,14 @@ Sha256 outline_digest(const RdrrManifest& outline, std::string_view fingerprint)
   return hasher.finish();
 }
 
-Result<std::string> read_all(int fd, const std::string& path) {
-  std::string text;
-  char piece[4096];
-  for (;;) {
-    const ssize_t count = ::pread(fd, piece, sizeof piece, static_cast<off_t>(text.size()));
-    if (count < 0) return fail(ErrorKind::kIo, "Cannot read %s: %s.", path.c_str(), std::strerror(errno));
-    if (count == 0) return text;
-    text.append(piece, static_cast<size_t>(count));
-  }
+Result<std::string> read_all(const OpenFile& file, const std::string& path) {
+  const auto facts = file.facts();
+  std::string text(facts ? static_cast<size_t>(facts->bytes) : 0, '\0');
+  const auto count = file.read_at({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0);
+  if (!facts || !count)
+    return fail(ErrorKind::kIo, "Cannot read %s: %s.", path.c_str(), std::strerror(errno));
+  text.resize(*count);
+  return text;
 }
 
 constexpr size_t kLineBytes = 65;  // 64 digits and a newline
@@ -81,13 +76,14 @@ Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& fo
                                                            const RdrrManifest& outline,
                                                            std::string_view fingerprint) {
   const std::string path = folder + "/" + kWriteProgressName;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
-  std::unique_ptr<WriteProgress> progress(new WriteProgress(path, fd));
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  OpenFile opened = OpenFile::open(path, {.writes = true, .makes = true, .appends = true});
+  if (!opened) return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
+  std::unique_ptr<WriteProgress> progress(new WriteProgress(path, std::move(opened)));
+  OpenFile& file = progress->file_;
+  if (!file.lock()) {
     return fail(ErrorKind::kIo, "Another process is writing %s.", folder.c_str());
   }
-  DP_TRY(const std::string text, read_all(fd, path));
+  DP_TRY(const std::string text, read_all(file, path));
   const Sha256 digest = outline_digest(outline, fingerprint);
   std::vector<Sha256> recorded = recorded_digests(text, 1 + outline.shards.size());
   const bool same_outline = !recorded.empty() && recorded[0] == digest;
@@ -105,7 +101,7 @@ Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& fo
     if (!keep) fs::remove_all(folder + "/" + name, error);
   }
   const size_t kept_bytes = same_outline ? kLineBytes * (1 + recorded.size()) : 0;
-  if (::ftruncate(fd, static_cast<off_t>(kept_bytes)) != 0) {
+  if (!file.resize(kept_bytes)) {
     return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
   }
   if (!same_outline) DP_CHECK(progress->append(digest));
@@ -113,14 +109,8 @@ Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& fo
   return progress;
 }
 
-WriteProgress::~WriteProgress() { ::close(fd_); }
-
 Result<> WriteProgress::append(const Sha256& digest) {
-  const std::string text = sha256_hex(digest) + "\n";
-  const bool written = ::lseek(fd_, 0, SEEK_END) >= 0 &&
-                       ::write(fd_, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::fsync(fd_) == 0;
-  if (written) return {};
+  if (file_.write(sha256_hex(digest) + "\n") && file_.flush()) return {};
   return fail(ErrorKind::kIo, "Cannot write %s: %s.", path_.c_str(), std::strerror(errno));
 }
 
@@ -131,7 +121,7 @@ Result<> WriteProgress::add(const Sha256& shard) {
 }
 
 Result<> WriteProgress::remove() {
-  if (::unlink(path_.c_str()) == 0) return {};
+  if (remove_file(path_)) return {};
   return fail(ErrorKind::kIo, "Cannot remove %s: %s.", path_.c_str(), std::strerror(errno));
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 #include "formats/rdrr/manifest.h"
 
@@ -21,7 +22,6 @@ class WriteProgress {
   // folder is removed. Error: another process holds the lock.
   static Result<std::unique_ptr<WriteProgress>> open(const std::string& folder, const RdrrManifest& outline,
                                                      std::string_view fingerprint);
-  ~WriteProgress();
   WriteProgress(const WriteProgress&) = delete;
   WriteProgress& operator=(const WriteProgress&) = delete;
 
@@ -30,11 +30,11 @@ class WriteProgress {
   Result<> remove();                                         // the file; the lock stays until destruction
 
  private:
-  WriteProgress(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  WriteProgress(std::string path, OpenFile file) : path_(std::move(path)), file_(std::move(file)) {}
   Result<> append(const Sha256& digest);
 
   std::string path_;
-  int fd_;
+  OpenFile file_;
   std::vector<Sha256> done_;
 };
 

@@ -1,8 +1,5 @@
 // RdrrWriter: what is written is what was given; interrupted runs leave no half model and go on where they were.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <map>
 
 #include "formats/rdrr/integrity.h"
 #include "formats/rdrr/rdrr_writer.h"
@@ -13,14 +10,6 @@ namespace doppler::formats {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Files = std::map<std::string, std::vector<uint8_t>>;
-
-Files files_of(const std::string& folder) {
-  Files files;
-  for (const std::string& name : must(names_in_folder(folder))) files[name] = read_file(folder + "/" + name);
-  return files;
-}
 
 std::vector<uint8_t> bytes_in(const Files& files, const RdrrManifest& manifest, const RdrrTensor& tensor) {
   std::vector<uint8_t> all;
@@ -206,36 +195,6 @@ TEST(RdrrWriter, OtherOptionsOrDamagedShardsAreBegunAnew) {
   interrupted();
   flip_byte(home / "m.part/shard_00001.bin", 5);
   EXPECT_EQ(must_open(home / "m", {.fingerprint = "a", .replace = false})->resumed_bytes(), 1024u);
-}
-
-// Killed without warning at 50 moments: there is never a folder, or it is whole; in the end it is whole.
-TEST(RdrrWriter, SurvivesKill) {
-  const TemporaryFolder home;
-  finish_small(*must_open(home / "whole"));
-  const Files whole = files_of(home / "whole");
-  int finished = 0;
-  for (int moment = 0; moment < 50; ++moment) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(30);
-      auto writer = RdrrWriter::open(home / "m", small_outline(), {});
-      if (!writer) ::_exit(1);
-      finish_small(**writer);
-      ::_exit(0);
-    }
-    ::usleep(static_cast<useconds_t>(moment * 200));
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    if (fs::exists(home / "m")) {
-      ++finished;
-      EXPECT_EQ(files_of(home / "m"), whole);
-      fs::remove_all(home / "m");
-    }
-  }
-  finish_small(*must_open(home / "m"));
-  EXPECT_EQ(files_of(home / "m"), whole);
-  RecordProperty("finished", finished);
 }
 
 }  // namespace

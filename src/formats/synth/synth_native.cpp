@@ -1,14 +1,13 @@
 // Threads take pieces of the file in turn, compute them and write them at their place (synth_native.h).
 #include "formats/synth/synth_native.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <thread>
+
+#include "base/file.h"
 
 namespace doppler::formats {
 namespace {
@@ -17,18 +16,7 @@ constexpr uint64_t kPiece = 4 << 20;  // large enough to hide the system call, s
 constexpr unsigned kMaxThreads = 16;  // beyond, the page cache is the limit
 
 // errno, or 0.
-int write_at(int fd, std::span<const uint8_t> bytes, uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : ENOSPC;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    offset += static_cast<uint64_t>(written);
-  }
-  return 0;
-}
-
-int write_all(const SyntheticModel& model, int fd, const SynthProgress& progress) {
+int write_all(const SyntheticModel& model, OpenFile& file, const SynthProgress& progress) {
   std::atomic<uint64_t> next{0};
   std::atomic<int> error{0};
   const auto work = [&](bool reports) {
@@ -39,7 +27,7 @@ int write_all(const SyntheticModel& model, int fd, const SynthProgress& progress
       if (reports && progress) progress(offset, model.size());
       const auto bytes = std::span(piece).first(std::min(kPiece, model.size() - offset));
       model.fill(offset, bytes);
-      if (const int failed = write_at(fd, bytes, offset)) error = failed;
+      if (!file.write_at(bytes, offset)) error = errno;
     }
   };
   // The calling thread works too.
@@ -55,13 +43,13 @@ int write_all(const SyntheticModel& model, int fd, const SynthProgress& progress
 Result<> write_synthetic(const SyntheticModel& model, const std::string& path,
                          const SynthProgress& progress) {
   const std::string temporary = path + ".part";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return fail(ErrorKind::kIo, "Cannot write %s: %s.", temporary.c_str(), std::strerror(errno));
-  int error = write_all(model, fd, progress);
-  if (::close(fd) != 0 && error == 0) error = errno;
-  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  OpenFile file = OpenFile::open(temporary, kToWriteNew);
+  if (!file) return fail(ErrorKind::kIo, "Cannot write %s: %s.", temporary.c_str(), std::strerror(errno));
+  int error = write_all(model, file, progress);
+  if (!file.close() && error == 0) error = errno;
+  if (error == 0 && !rename_path(temporary, path)) error = errno;
   if (error == 0) return {};
-  ::unlink(temporary.c_str());
+  remove_file(temporary);
   return fail(ErrorKind::kIo, "Cannot write %s (%s): %s.", path.c_str(), format_bytes(model.size()).c_str(),
               std::strerror(error));
 }

@@ -1,11 +1,11 @@
 // Synthetic models: complete and readable, the same from any offset, weights of the right spread, true sizes.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <set>
 
+#include "base/process.h"
 #include "formats/architectures/gguf_metadata.h"
 #include "formats/checkpoint.h"
 #include "formats/quant/codec.h"
@@ -84,7 +84,7 @@ TEST(Synth, AnyPieceEqualsTheWhole) {
 TEST(Synth, FileEqualsTheRule) {
   const auto model = must(SyntheticModel::make("llama-tiny:q8_0"));
   const std::string path =
-      (std::filesystem::temp_directory_path() / ("doppler_synth_" + std::to_string(::getpid()))).string();
+      (std::filesystem::temp_directory_path() / ("doppler_synth_" + std::to_string(process_id()))).string();
   ASSERT_TRUE(write_synthetic(*model, path));
   std::vector<uint8_t> whole(model->size());
   model->fill(0, whole);
@@ -152,6 +152,28 @@ TEST(Synth, UnknownWordsSuggest) {
                 .sentence()
                 .find("There is no quantisation \"q9\"; there are f32"),
             std::string::npos);
+}
+
+// Row t of the head is row t - 1 of the embedding, for this share of the tokens.
+TEST(Synth, AgreeingModelsWriteAKnownText) {
+  for (const double agree : {1.0, 0.75, 0.0}) {
+    auto made = must(SyntheticModel::make("llama-tiny:q8_0", agree));
+    EXPECT_EQ(made->name(), format_text("synthetic-llama-tiny-q8_0-agree-%g", agree));
+    const auto model = must(run_now(open_checkpoint(synthetic_file_set(std::move(made)))));
+    const std::vector<float> embedding = values_of(*model, "token_embd.weight");
+    const std::vector<float> head = values_of(*model, "output.weight");
+    ASSERT_EQ(head.size(), embedding.size());
+    constexpr size_t kHidden = 256, kVocab = 1024;
+    size_t same = 0;
+    for (size_t t = 1; t < kVocab; ++t) {
+      const auto before = embedding.begin() + static_cast<ptrdiff_t>((t - 1) * kHidden);
+      same +=
+          std::equal(before, before + kHidden, head.begin() + static_cast<ptrdiff_t>(t * kHidden)) ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(same) / (kVocab - 1), agree, 0.04);
+  }
+  EXPECT_EQ(SyntheticModel::make("llama-tiny", 1.5).error().message(),
+            "The share of tokens that agree is 1.5; allowed is 0 to 1.");
 }
 
 // Llama 3.1: fast frequencies unchanged, slow ones divided by the factor, a smooth ramp between.

@@ -20,6 +20,8 @@ constexpr uint64_t kCellNumbers = 256;  // a multiple of every block
 constexpr uint64_t kPoolCells =
     1024;  // a row of 2048 is one of 1024^8; a pool of q4_k fits in 147 kB of cache
 constexpr float kNormSpread = 0.1f;
+// The norms before and after a layer of a model with `agree`. Layers then add a thousandth of the embedding to it.
+constexpr float kQuietNorm = 1e-4f;
 
 // SplitMix64 (Steele, Lea, Flood 2014): a well-mixed number from a counter.
 uint64_t mixed(uint64_t x) {
@@ -74,6 +76,7 @@ struct PlannedTensor {
   DType type = DType::kF32;
   std::vector<uint64_t> shape;
   bool is_norm = false;
+  TensorId id = TensorId::kEmbedding;
   std::vector<float> numbers;
 };
 
@@ -113,6 +116,7 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
     made.name = tensor_name(c, tensor.row->id, tensor.layer);
     made.shape = std::move(shape);
     made.is_norm = tensor.row->is_norm;
+    made.id = tensor.row->id;
     // Routers stay f32, as llama.cpp's quantiser leaves them.
     if (made.is_norm || tensor.row->id == TensorId::kRouter) continue;
     if (tensor.row->is_vector) {
@@ -175,7 +179,8 @@ class SyntheticFileSet final : public FileSet {
 
 }  // namespace
 
-Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view spec) {
+Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view spec,
+                                                             std::optional<double> agree) {
   const size_t colon = spec.rfind(':');
   DP_TRY(NamedConfig shape, shape_of(std::string(spec.substr(0, colon))));
   ModelConfig& config = shape.config;
@@ -189,6 +194,19 @@ Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view sp
   }
   std::unique_ptr<SyntheticModel> model(new SyntheticModel());
   model->name_ = "synthetic-" + shape.name + "-" + mix->name;
+  if (agree) {
+    if (!(*agree >= 0 && *agree <= 1))
+      return fail(ErrorKind::kInvalidInput, "The share of tokens that agree is %g; allowed is 0 to 1.",
+                  *agree);
+    if (config.hidden_dim % kCellNumbers != 0) {
+      return fail(ErrorKind::kUnsupported,
+                  "A synthetic text needs a hidden size that is a multiple of 256; %s has %u.",
+                  shape.name.c_str(), config.hidden_dim);
+    }
+    model->name_ += format_text("-agree-%g", *agree);
+    model->agree_ = *agree;
+    config.tied_embeddings = false;
+  }
   GgufHeader header;
   DP_CHECK(add_config_metadata(header, config, mix->file_type));
   header.add_string("general.name", model->name_);
@@ -204,11 +222,20 @@ Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view sp
 
   std::map<std::pair<DType, uint64_t>, std::shared_ptr<const Pool>> matrix_pools;  // by type and k
   const auto norm_pool = std::make_shared<const Pool>(make_pool(DType::kF32, 1, kNormSpread));
+  const auto quiet_pool =
+      std::make_shared<const Pool>(make_pool(DType::kF32, kQuietNorm, kQuietNorm * kNormSpread));
+  model->vocab_size_ = config.vocab_size;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const PlannedTensor& tensor = tensors[i];
     const GgufTensor& place = header.tensors()[i];
     Tensor& made = model->tensors_.emplace_back();
-    made = {place.offset, place.bytes, bytes_of(tensor.type, kCellNumbers), mixed(i), norm_pool};
+    made = {.offset = place.offset,
+            .bytes = place.bytes,
+            .cell_bytes = bytes_of(tensor.type, kCellNumbers),
+            .seed = mixed(i),
+            .pool = agree && tensor.name.starts_with("blk.") ? quiet_pool : norm_pool};
+    if (tensor.id == TensorId::kEmbedding) model->embedding_seed_ = made.seed;
+    if (agree && tensor.id == TensorId::kOutput) made.row_cells = config.hidden_dim / kCellNumbers;
     if (!tensor.numbers.empty()) {
       Pool numbers(host_size(place.bytes));
       std::memcpy(numbers.data(), tensor.numbers.data(), numbers.size());
@@ -226,11 +253,19 @@ Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view sp
   return model;
 }
 
+uint64_t SyntheticModel::cell_hash(const Tensor& tensor, uint64_t cell) const {
+  if (tensor.row_cells == 0) return mixed(tensor.seed + cell);
+  const uint64_t before = (cell / tensor.row_cells + vocab_size_ - 1) % vocab_size_;
+  const double share = static_cast<double>(mixed(~before) >> 11) * 0x1p-53;
+  if (share >= agree_) return mixed(tensor.seed + cell);
+  return mixed(embedding_seed_ + before * tensor.row_cells + cell % tensor.row_cells);
+}
+
 void SyntheticModel::fill_tensor(const Tensor& tensor, uint64_t from, std::span<uint8_t> out) const {
   const uint64_t n_cells = tensor.pool->size() / tensor.cell_bytes;  // a power of two
   uint64_t cell = from / tensor.cell_bytes, within = from % tensor.cell_bytes;
   while (!out.empty()) {
-    const uint64_t choice = mixed(tensor.seed + cell) & (n_cells - 1);
+    const uint64_t choice = cell_hash(tensor, cell) & (n_cells - 1);
     const size_t count = host_size(std::min<uint64_t>(out.size(), tensor.cell_bytes - within));
     std::memcpy(out.data(), tensor.pool->data() + choice * tensor.cell_bytes + within, count);
     out = out.subspan(count);

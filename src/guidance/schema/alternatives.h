@@ -23,6 +23,9 @@ Said say_unevaluated_items(const Document& document, const Json& rest, const Sch
 // "minProperties" and "maxProperties" beside properties that may be absent. Nothing: the library is better at it.
 Said say_property_count(const Document& document, const Json& schema, const std::string& key,
                         const Schemas& given);
+// "minProperties" asks for several names that the schema does not mention: the library counts one that comes twice as
+// two, a reader of JSON as one.
+bool may_count_a_name_twice(const Document& document, const Json& schema, const Schemas& given);
 // The pattern that every name has ("", ".*"), among these; empty: there is none.
 std::optional<std::string> pattern_of_all(const Json& patterns);
 

@@ -38,7 +38,27 @@ Json lacking(const std::vector<std::string>& names) {
   return out;
 }
 
+std::set<std::string> required_names(const Document& document, const Schemas& given) {
+  std::set<std::string> out;
+  Schemas parts;
+  document.flatten(given, parts);
+  for (const Json* part : parts) {
+    const Json* list = find(*part, "required");
+    for (const Json& name : list && list->is_array() ? *list : Json::array()) {
+      if (name.is_string()) out.insert(name.text());
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+bool may_count_a_name_twice(const Document& document, const Json& schema, const Schemas& given) {
+  double wanted = 0;
+  std::vector<std::string> names;
+  if (!read_number(schema, "minProperties", wanted) || has_closed_names(document, given, names)) return false;
+  return wanted > static_cast<double>(required_names(document, given).size() + 1);
+}
 
 Said say_property_count(const Document& document, const Json& schema, const std::string& key,
                         const Schemas& given) {
@@ -53,20 +73,12 @@ Said say_property_count(const Document& document, const Json& schema, const std:
   if (!is_closed) {
     for (const auto& [name, own] : properties->items()) names.push_back(name);
   }
-  size_t required = 0;
-  std::set<std::string> seen;
-  Schemas parts;
-  document.flatten(given, parts);
-  for (const Json* part : parts) {
-    const Json* list = find(*part, "required");
-    for (const Json& name : list && list->is_array() ? *list : Json::array()) {
-      required += name.is_string() && seen.insert(name.text()).second ? 1 : 0;
-    }
-  }
+  const std::set<std::string> required_ones = required_names(document, given);
+  const size_t required = required_ones.size();
   for (const std::string& name : names) {
     const Schemas own = property_schemas(document, given, name);
     const bool is_absent = std::ranges::any_of(own, [](const Json* part) { return *part == Json(false); });
-    if (!seen.contains(name) && !is_absent) optional.push_back(name);
+    if (!required_ones.contains(name) && !is_absent) optional.push_back(name);
   }
   if (optional.empty()) return {};
   const bool is_least = key == "minProperties";

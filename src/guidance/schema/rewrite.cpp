@@ -146,7 +146,10 @@ class Rewriter {
       return false;
     }
     if (!said) {
-      if (is_lenient_ || is_count) return false;
+      if (is_lenient_) return false;
+      if (key == "minProperties" && may_count_a_name_twice(document_, at.schema, at.given))
+        return refused(key, at.path, "names that the schema does not mention may come twice");
+      if (is_count) return false;
       const std::string reason =
           why.keyword.empty() ? "" : "the opposite of \"" + why.keyword + "\" is no schema here";
       return refused(key, at.path, reason.empty() && !hint.empty() ? hint.substr(2) : reason + hint);

@@ -66,6 +66,11 @@ Result<void> check_inputs(const Context& ctx, const Attention& op) {
   if (op.rope && op.rope->norms.valid())
     DP_CHECK(check_view(op.rope->norms, op.rope->norms_bytes(), "norms of attention"));
   DP_CHECK(check_view(op.q, row_floats(op) * sizeof(float) * ctx.max_rows, "q of attention"));
+  if (op.spans.valid()) {
+    DP_CHECK(check_view(op.spans, kSpanBytes * ctx.max_rows, "spans of attention"));
+    if (op.sinks.valid())
+      return fail(ErrorKind::kInternal, "Attention has spans and sinks, which share a binding.");
+  }
   if (op.ahead != 0 && (op.single_rows != 0 || ctx.max_rows == 1)) {
     return fail(ErrorKind::kInternal, "Attention that sees ahead is of the rows of one text.");
   }
@@ -128,7 +133,7 @@ Result<Resolved<AttentionPrefillRow>> resolve_rows(const Context& ctx, const Att
 
 // True if rows of one sequence are attended each on its own: up to 16 rows, or 17 to 64 on a GPU without matrix units.
 bool goes_row_by_row(const Context& ctx, const Attention& op) {
-  if (op.ahead != 0 || ctx.max_rows > kMaxNarrowRows) return false;
+  if (op.ahead != 0 || op.spans.valid() || ctx.max_rows > kMaxNarrowRows) return false;
   if (ctx.max_rows <= kMaxSkinnyRows) return true;
   if (ctx.plan.caps().type == gpu::AdapterType::kCpu) return false;
   const auto tiles = resolve("attention_prefill", attention_prefill_variants(), op, shape_text(op),

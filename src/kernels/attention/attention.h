@@ -27,6 +27,10 @@ struct Attention {
   uint32_t ahead = 0;   // keys of this step after the row's own that it sees too; 0: causal
   float softcap = 0;    // 0: none; c: logits = c * tanh(logits / c), before the mask
   TensorView sinks;     // optional f32 [n_heads]: one more logit in the denominator
+  // Optional u32 [rows, 2]: the first and the last key that each row of a prompt sees, instead of `ahead` and of what
+  // `window` says; a ring still holds the window. Neither is less than that of the row before in the same prompt. Not
+  // with sinks.
+  TensorView spans;
   // Optional: what is to be rotated and written into this cache first, in the same dispatch where the variant can. q is
   // then rope->q_out. Must live until record() returns.
   const RopeKv* rope = nullptr;
@@ -44,6 +48,7 @@ struct Attention {
   // Decode: what reads the result reduces splits of the keys itself (PrologueKind::kSplitPartials of linear/linear.h).
   bool reader_reduces = false;
 };
+inline constexpr uint64_t kSpanBytes = 8;  // of a row of Attention::spans
 // Up to here one workgroup a head reads all keys in a few rounds of loads; more keys are worth the second dispatch that
 // reduces splits.
 inline constexpr uint32_t kShortKeys = 512;

@@ -36,13 +36,15 @@ struct AttentionCase {
   bool q8 = false;
   float q_scale = 1;   // multiplies q: large logits
   uint32_t ahead = 0;  // keys after a row's own
+  uint32_t span =
+      0;  // rows see the keys of their own run of so many positions (Attention::spans); 0: no such table
 };
 
 inline void PrintTo(const AttentionCase& c, std::ostream* out) {
   *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim << ", "
        << cache_format_name(c.format) << ", ctx_len " << c.ctx_len << ", window " << c.window << ", softcap "
        << c.softcap << (c.sinks ? ", sinks" : "") << (c.q8 ? ", q8" : "") << ", q x " << c.q_scale
-       << ", ahead " << c.ahead;
+       << ", ahead " << c.ahead << ", span " << c.span;
 }
 
 // An operation, and the forms of its result that a case asks for.
@@ -92,6 +94,7 @@ class AttentionData {
     op.window = case_.window;
     op.softcap = case_.softcap;
     op.ahead = case_.ahead;
+    if (case_.span != 0) op.spans = run.input(std::vector<uint32_t>(size_t{max_rows_} * 2));
     if (case_.sinks) op.sinks = run.input(sinks_);
     run.state.ctx_len = case_.ctx_len;
     return {.op = op, .y = y};
@@ -101,6 +104,17 @@ class AttentionData {
   void store(KernelRun& run, const Attention& op, uint32_t length) const {
     run.overwrite(op.cache.k, stored(k_, length));
     run.overwrite(op.cache.v, stored(v_, length));
+  }
+
+  // The spans of rows that begin at position pos.
+  void store_spans(KernelRun& run, const Attention& op, uint32_t pos) const {
+    if (case_.span == 0) return;
+    std::vector<uint32_t> spans;
+    for (uint32_t row = 0; row < max_rows_; ++row) {
+      const uint32_t first = (pos + row) / case_.span * case_.span;
+      spans.insert(spans.end(), {first, first + case_.span - 1});
+    }
+    run.overwrite(op.spans, spans);
   }
 
   // Rows [0, rows) of y when the first is at position pos.
@@ -149,8 +163,12 @@ class AttentionData {
               double scale) const {
     const uint32_t kv_head = head / (case_.n_heads / case_.n_kv_heads);
     const uint32_t own_end = std::min(position + 1, case_.ctx_len);
-    const uint32_t end = std::max(own_end, std::min({own_end + case_.ahead, length, case_.ctx_len}));
-    const uint32_t begin = case_.window != 0 && own_end > case_.window ? own_end - case_.window : 0;
+    uint32_t end = std::max(own_end, std::min({own_end + case_.ahead, length, case_.ctx_len}));
+    uint32_t begin = case_.window != 0 && own_end > case_.window ? own_end - case_.window : 0;
+    if (case_.span != 0) {
+      begin = position / case_.span * case_.span;
+      end = std::min(begin + case_.span, length);
+    }
     const float* query = &q[(size_t{row} * case_.n_heads + head) * case_.head_dim];
     std::vector<double> logits;
     double top = case_.sinks ? double{sinks_[head]} : -std::numeric_limits<double>::infinity();

@@ -1,13 +1,14 @@
 // Prefill attention in tiles with online softmax; no optional feature.
 // One workgroup: ROWS query rows of one head. It walks over tiles of KEYS keys, from the first key that any of its rows
-// sees to the last: its own position, or AHEAD positions after it. One invocation: four rows x kQuads times four keys
-// of the logits, then the same four rows x kFours times four dimensions of the result, all in registers. The kColumns
-// invocations that share four rows keep the same running maximum and each its own part of the sum.
+// sees to the last (attention_span). One invocation: four rows x kQuads times four keys of the logits, then the same
+// four rows x kFours times four dimensions of the result, all in registers. The kColumns invocations that share four
+// rows keep the same running maximum and each its own part of the sum.
 // Workgroup memory `pool`, in vec4f: CHUNK dimensions of k [dimension][key / 4] and q [dimension][row / 4] while logits
 // are made; afterwards the probabilities [key][row / 4] in their place, then VALUE_KEYS keys of v. `maxima` lies after
 // both. Barriers: before and after each filling of the pool, and around `maxima`.
 // Error: f32 sums, relative L2 below 1e-5.
 //!import attention/attention_one_run
+//!import attention/attention_span
 //!import attention/attention_cache_f16
 //!import attention/attention_normalise
 @group(0) @binding(0) var<storage, read> state: StepState;
@@ -100,16 +101,8 @@ fn stage_values(tile: Tile, first_key: u32, first_place: u32, thread: u32) {
   }
 }
 
-// The last key that a row sees.
-fn last_key(run: Run, row: u32) -> u32 {
-  let last = position_of(run, run.last_row);
-  return min(position_of(run, row) + AHEAD, last);
-}
-
-// A key after a row's position is seen as far as last_key().
-fn masked(s: vec4f, key: u32, positions: vec4u, last_keys: vec4u) -> vec4f {
-  let behind = vec4u(key) >= positions;
-  let seen = (vec4u(key) <= last_keys) & (behind | (positions - vec4u(key) < vec4u(WINDOW)));
+fn masked(s: vec4f, key: u32, first_keys: vec4u, last_keys: vec4u) -> vec4f {
+  let seen = (vec4u(key) >= first_keys) & (vec4u(key) <= last_keys);
   return select(vec4f(kLowest), vec4f(logit(s.x), logit(s.y), logit(s.z), logit(s.w)), seen);
 }
 
@@ -122,17 +115,18 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     return;
   }
   tile.head = group.y;
-  tile.end = last_key(tile.run, min(tile.row + ROWS - 1u, tile.run.last_row)) + 1u;
-  let first_position = position_of(tile.run, tile.row);
-  let begin = (first_position - min(first_position, WINDOW - 1u)) / KEYS * KEYS;
+  tile.end = last_key_of(tile.run, min(tile.row + ROWS - 1u, tile.run.last_row)) + 1u;
+  let begin = first_key_of(tile.run, tile.row) / KEYS * KEYS;
 
   let rows = thread / kColumns; // which four rows
   let column = thread % kColumns;
   let row = tile.row + rows * 4u;
-  let positions = vec4u(position_of(tile.run, row), position_of(tile.run, row + 1u), position_of(tile.run, row + 2u),
-                       position_of(tile.run, row + 3u));
-  let last_keys = vec4u(last_key(tile.run, row), last_key(tile.run, row + 1u), last_key(tile.run, row + 2u),
-                       last_key(tile.run, row + 3u));
+  var first_keys: vec4u;
+  var last_keys: vec4u;
+  for (var i = 0u; i < 4u; i++) {
+    first_keys[i] = first_key_of(tile.run, row + i);
+    last_keys[i] = last_key_of(tile.run, row + i);
+  }
   var highest = vec4f(kLowest);
   var sum = vec4f();
   var o: array<vec4f, kFours * 4u>;
@@ -165,7 +159,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     var top = highest;
     for (var i = 0u; i < kQuads * 4u; i++) {
       let key = first_key + (column + i / 4u * kColumns) * 4u + i % 4u;
-      s[i] = masked(s[i], key, positions, last_keys);
+      s[i] = masked(s[i], key, first_keys, last_keys);
       top = max(top, s[i]);
     }
     pool[kMaxima + thread] = top;

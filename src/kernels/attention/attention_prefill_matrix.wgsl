@@ -10,10 +10,11 @@
 // [row][key]. Barriers: logits are complete, and no keys or values are needed any more; probabilities, values and the
 // next keys are complete. Loads from the cache begin right after a barrier, and their values are stored before the next
 // one. Loads that began a barrier earlier made the kernel 7 to 20 % slower.
-// Needs a head_dim of whole fragments, at most 256 (above 128 with ROW_TILES of 1), and a cache in f16. Error: q and
+// Needs a head_dim of whole elements, at most 256 (above 128 with ROW_TILES of 1), and a cache in f16. Error: q and
 // probabilities rounded to f16: relative L2 below 1e-3.
 // Read next: attention_prefill.wgsl (the twin), common/fragments.
 //!import attention/attention_one_run
+//!import attention/attention_span
 //!import common/fragments
 //!import common/f16_store
 //!import attention/attention_normalise
@@ -187,9 +188,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   }
   let head = group.y;
   let kv_head = head / GROUP;
-  let end = position_of(run, min(first_row + ROWS - 1u, last_row)) + 1u;
-  let first_position = position_of(run, first_row);
-  let begin = (first_position - min(first_position, WINDOW - 1u)) / KEYS * KEYS;
+  let end_row = min(first_row + ROWS - 1u, last_row);
+  let end = last_key_of(run, end_row) + 1u;
+  let begin = first_key_of(run, first_row) / KEYS * KEYS;
+  // Keys that all rows see.
+  let all_from = first_key_of(run, end_row);
+  let all_end = last_key_of(run, first_row) + 1u;
   let pair_row = subgroup / 2u * PAIR_ROWS;
   let half = subgroup % 2u;
 
@@ -231,7 +235,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   // Softmax: a row of the workgroup, and which of its keys.
   let own_row = thread / kLanes;
   let lane = thread % kLanes;
-  let position = position_of(run, min(first_row + own_row, last_row));
+  let own_first = first_key_of(run, min(first_row + own_row, last_row));
+  let own_last = last_key_of(run, min(first_row + own_row, last_row));
   let own_logits = own_row * kLogitStride + lane * kOwnQuads;
   let own_probabilities = own_row * kProbabilityStride + lane * (kOwnQuads / 2u);
   var highest = kUnseen;
@@ -276,10 +281,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       let x = logits[own_logits + i];
       l[i] = vec4<f32>(logit(x.x), logit(x.y), logit(x.z), logit(x.w));
     }
-    if (first_key + KEYS > first_position + 1u || end - 1u - first_key >= WINDOW) {
+    if (first_key + KEYS > all_end || first_key < all_from) {
       for (var i = 0u; i < kOwnQuads; i++) {
         let key = first_key + (lane * kOwnQuads + i) * 4u + vec4<u32>(0u, 1u, 2u, 3u);
-        let seen = (key <= vec4<u32>(position)) & (vec4<u32>(position) - key < vec4<u32>(WINDOW));
+        let seen = (key <= vec4<u32>(own_last)) & (key >= vec4<u32>(own_first));
         l[i] = select(vec4<f32>(kLowest), l[i], seen);
       }
     }

@@ -16,6 +16,7 @@ void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, c
   const auto& [op, out] = bound;
   const uint32_t n = c.n_heads * c.head_dim;
   data.store(run, op, pos + rows);
+  data.store_spans(run, op, pos);
   run.overwrite(out.f32, std::vector<uint32_t>(size_t{max_rows} * n, kPoison));
   run.state.pos = pos;
   run.replay(rows);
@@ -112,7 +113,21 @@ constexpr AttentionCase kAllAhead{.n_heads = 4, .head_dim = 15, .ctx_len = 192, 
 constexpr AttentionCase kWindowAhead{
     .n_heads = 2, .n_kv_heads = 1, .head_dim = 22, .format = kF32, .ctx_len = 192, .window = 7, .ahead = 6};
 
-INSTANTIATE_TEST_SUITE_P(Ahead, AttentionPrefillTest, ::testing::Values(kAllAhead, kWindowAhead));
+// The heads of vision towers: no whole fragments of the matrix units.
+constexpr AttentionCase kTowerAhead{.n_heads = 4, .head_dim = 72, .ctx_len = 192, .ahead = 192};
+
+INSTANTIATE_TEST_SUITE_P(Ahead, AttentionPrefillTest,
+                         ::testing::Values(kAllAhead, kWindowAhead, kTowerAhead));
+
+// Rows whose first and last keys a table says: windows of a vision tower, narrower and wider than a tile.
+constexpr AttentionCase kNarrowSpans{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .span = 7};
+constexpr AttentionCase kWideSpans{
+    .n_heads = 3, .n_kv_heads = 1, .head_dim = 20, .format = kF32, .ctx_len = 192, .softcap = 5, .span = 90};
+
+constexpr AttentionCase kTowerSpans{.n_heads = 4, .head_dim = 80, .ctx_len = 192, .span = 40};
+
+INSTANTIATE_TEST_SUITE_P(Spans, AttentionPrefillTest,
+                         ::testing::Values(kNarrowSpans, kWideSpans, kTowerSpans));
 
 // So many heads that matrix_sizes() takes its large workgroups, with two row tiles and with one.
 TEST(AttentionPrefill, LargeWorkgroupsOfTheMatrixUnits) {

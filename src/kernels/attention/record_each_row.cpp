@@ -188,6 +188,7 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
           f32_const("NORM_EPS", rope.norm_eps)}) {
       launch.consts.push_back(value);
     }
+    add_places(launch, rope);
     if (ctx.tables.sequences == 0) launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
     launch.bindings = {ctx.state,
                        rope.qkv,

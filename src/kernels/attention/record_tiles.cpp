@@ -24,6 +24,13 @@ gpu::Grid grid_of_tiles(const Context& ctx, const Attention& op, uint32_t rows) 
           .rows_per_group = rows};
 }
 
+// Spans or sinks, which share a binding.
+TensorView extra_binding(const Attention& op, Launch& launch) {
+  if (!op.spans.valid()) return op.sinks.valid() ? op.sinks : op.q;
+  launch.substitutions.emplace_back("attention/attention_span", "attention/attention_span_rows");
+  return op.spans;
+}
+
 }  // namespace
 
 void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
@@ -84,15 +91,15 @@ Result<void> record_matrix(Context& ctx, const Attention& given, const Attention
   add_shared(ctx, op, launch);
   for (const gpu::WgslConst& value :
        {u32_const("SUBGROUPS", sizes.subgroups), u32_const("ROW_TILES", sizes.row_tiles),
-        bool_const("HAS_F16", y.f16.valid()), bool_const("HAS_F32", y.f32.valid()),
-        u32_const("F16_COLUMNS", row_floats(op))}) {
+        u32_const("AHEAD", op.ahead), bool_const("HAS_F16", y.f16.valid()),
+        bool_const("HAS_F32", y.f32.valid()), u32_const("F16_COLUMNS", row_floats(op))}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {ctx.state,
                      op.q,
                      op.cache.k,
                      op.cache.v,
-                     op.sinks.valid() ? op.sinks : op.q,
+                     extra_binding(op, launch),
                      y.f32.valid() ? y.f32 : unused_binding(ctx),
                      y.f16.valid() ? y.f16 : unused_binding(ctx)};
   launch.grid = grid_of_tiles(ctx, op, sizes.rows());
@@ -115,7 +122,7 @@ Result<void> record_tiles(Context& ctx, const Attention& given, const AttentionP
         u32_const("VALUE_KEYS", std::clamp(row.value_vec4s / vec4s, 1u, kMostValueKeys))}) {
     launch.consts.push_back(value);
   }
-  launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, op.sinks.valid() ? op.sinks : op.q, y.f32};
+  launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, extra_binding(op, launch), y.f32};
   launch.grid = grid_of_tiles(ctx, op, row.rows);
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));

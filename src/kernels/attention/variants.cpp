@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kFewHeads = 8;  // see attention_decode.rope.few_splits
 constexpr uint32_t kMostDimsOfNarrowTile = 64;
-constexpr uint32_t kFragment = 16;                // dimensions
+constexpr uint32_t kMatrixElement = 8;            // dimensions
 constexpr uint32_t kMostMatrixDims = 256;         // attention_prefill_matrix.wgsl names that many fragments
 constexpr uint32_t kMostDimsOfTwoRowTiles = 128;  // q of more fills the registers
 constexpr uint32_t kMatrixSubgroup = 32;
@@ -72,10 +72,9 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
     return format_text("it is written for subgroups of %u, this device has %u to %u", kMatrixSubgroup,
                        caps.subgroup_min, caps.subgroup_max);
   }
-  if (op.ahead != 0) return "it is causal, and these rows see ahead";
   if (op.cache.format == CacheFormat::kF32) return "the cache is in f32";
-  if (op.cache.head_dim % kFragment != 0 || op.cache.head_dim > kMostMatrixDims) {
-    return format_text("head_dim %u is not a multiple of %u up to %u", op.cache.head_dim, kFragment,
+  if (op.cache.head_dim % kMatrixElement != 0 || op.cache.head_dim > kMostMatrixDims) {
+    return format_text("head_dim %u is not a multiple of %u up to %u", op.cache.head_dim, kMatrixElement,
                        kMostMatrixDims);
   }
   const uint32_t bytes = matrix_workgroup_bytes(op.cache.head_dim, small_matrix_sizes(op));
@@ -114,6 +113,8 @@ uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
 std::string rope_fits(const Attention& op, const gpu::Caps& caps, const AttentionDecodeRow& row) {
   if (op.cache.format == CacheFormat::kQ8_0) return "blocks of a cache in q8_0 are made by rope_kv";
   if (!op.rope) return "q and the cache are rotated already";
+  if (op.rope->places == RopePlaces::kShiftedBySlot) return "each slot shifts its positions";
+  if (op.rope->places == RopePlaces::kAxes) return "rows rotate on three axes";
   if (op.rope->norms.valid() && op.sinks.valid()) return "sinks and norms of q and k share a binding";
   std::string reason = fits_registers(op, caps);
   if (!reason.empty()) return reason;

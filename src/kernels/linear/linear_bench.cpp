@@ -4,8 +4,8 @@
 //                [--constants] [--set slices=8,splits=2 ...] [--json]
 // --only: variants whose names contain one of the words. --constants: also with each other value of each constant that
 // `doppler tune` may change, one at a time. --set: also with these together.
-// alone: GPU timestamps of one dispatch in a pass of its own (median). chain: wall clock a dispatch, many dispatches a
-// submit; each waits for the one before, because all write the same y. Read next: product.h (the tables).
+// `alone`: GPU timestamps of one dispatch in a pass of its own (median). `chain`: wall clock a dispatch, with many
+// dispatches a submit; each waits for the one before, because all write the same y. Read next: product.h (the tables).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -61,7 +61,11 @@ Result<void> check(const Context& ctx, const RopeKv& op) {
   DP_CHECK(check_view(op.q_out, head_bytes * op.n_heads, "q_out of rope_kv"));
   DP_CHECK(check_view(cache.k, cache.bytes(), "k cache of rope_kv"));
   DP_CHECK(check_view(cache.v, cache.bytes(), "v cache of rope_kv"));
-  if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim / 2 * 8ull, "table of rope_kv"));
+  uint64_t table_bytes = op.rotary_dim / 2 * 8ull;
+  if (op.places == RopePlaces::kAxes) table_bytes += ctx.max_rows * kAxesRowBytes;
+  if (op.places == RopePlaces::kShifted) table_bytes += kShiftBytes;
+  if (op.places == RopePlaces::kShiftedBySlot) table_bytes += ctx.tables.sequences * kShiftBytes;
+  if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, table_bytes, "table of rope_kv"));
   if (op.norms_of_rows) return fail(ErrorKind::kInternal, "rope_kv normalises heads, not rows.");
   if (has_norms(op)) DP_CHECK(check_view(op.norms, op.norms_bytes(), "norms of rope_kv"));
   return {};
@@ -112,6 +116,21 @@ std::vector<uint32_t> make_rope_table(std::span<const double> inv_freq) {
   return table;
 }
 
+void add_places(Launch& launch, const RopeKv& op) {
+  if (op.places == RopePlaces::kRow) return;
+  launch.substitutions.emplace_back("rope/rope_kv_rotate", "rope/rope_kv_rotate_placed");
+  launch.substitutions.emplace_back("rope/rope_pair", "rope/rope_pair_shifted");
+  if (op.places == RopePlaces::kShiftedBySlot) {
+    launch.substitutions.emplace_back("rope/rope_place_shifted", "rope/rope_place_shifted_many");
+  }
+  if (op.places != RopePlaces::kAxes) return;
+  launch.substitutions.emplace_back("rope/rope_place_shifted", "rope/rope_place_axes");
+  const RopeAxes& axes = op.axes;
+  launch.consts.push_back(bool_const("AXES_INTERLEAVED", axes.interleaved));
+  launch.consts.push_back(u32_const("AXIS_HEIGHT", axes.interleaved ? axes.height : axes.time));
+  launch.consts.push_back(u32_const("AXIS_WIDTH", axes.interleaved ? axes.width : axes.time + axes.height));
+}
+
 Result<void> record(Context& ctx, const RopeKv& op) {
   DP_CHECK(check(ctx, op));
   const CacheView& cache = op.cache;
@@ -153,6 +172,7 @@ Result<void> record(Context& ctx, const RopeKv& op) {
                    bool_const("INTERLEAVED", op.interleaved),
                    bool_const("CACHE_F16", f16),
                    f32_const("ATTENTION_FACTOR", op.attention_factor)};
+  add_places(launch, op);
   add_tables(launch, ctx.tables, cache.in_windows);
   add_ring(launch, cache.ring_len);
   launch.bindings = {ctx.state, op.qkv, op.rotary_dim > 0 ? op.table : op.qkv, op.q_out, cache.k, cache.v};

@@ -51,11 +51,30 @@ struct CacheView {
 // The GPU table: per pair i, round(inv_freq[i] / (2 pi) * 2^64) as two u32 (low, high).
 std::vector<uint32_t> make_rope_table(std::span<const double> inv_freq);
 
+// The position by which heads rotate.
+enum class RopePlaces : uint8_t {
+  kRow,            // the row's
+  kShifted,        // the row's plus a number that RopeKv::table has: text after pictures
+  kShiftedBySlot,  // the same with a number for each slot of several sequences
+  kAxes,           // the row's plus a number on each of three axes, which RopeKv::table has
+};
+// The axis of each pair (multi-axis rotary positions): the first `time` pairs have time, then come those of height,
+// then those of width. Interleaved: pair i has height if i % 3 = 1 and i < 3 * height, width if i % 3 = 2 and i < 3 *
+// width, and time otherwise.
+struct RopeAxes {
+  uint32_t time = 0, height = 0, width = 0;
+  bool interleaved = false;
+  bool operator==(const RopeAxes&) const = default;
+};
+
 struct RopeKv {
   TensorView qkv;    // f32 [rows, (n_heads + 2 * n_kv_heads) * head_dim]: q, k, v after one another; or wider
   TensorView q_out;  // f32 [rows, n_heads * head_dim]
   CacheView cache;
-  TensorView table;  // make_rope_table() of rotary_dim / 2 pairs
+  // make_rope_table() of rotary_dim / 2 pairs, then numbers that are added to positions. They may stand for less than
+  // 0. With RopePlaces::kShifted two u32, for each slot if there are several: its number and a 0. With kAxes four u32
+  // for each row: the numbers of time, height and width, and a 0.
+  TensorView table;
   // Optional f32 [2, head_dim], weights of q, then of k: each head of q and k is normalised (RMSNorm) before it is
   // rotated. One view, since kernels that do all this and attention have no binding left of WebGPU's eight.
   TensorView norms;
@@ -69,6 +88,8 @@ struct RopeKv {
   uint32_t rotary_dim = 0;        // even, <= head_dim; the rest is not rotated; 0: no rotation at all
   bool interleaved = false;       // pairs (2i, 2i+1) instead of (i, i + rotary_dim/2)
   float attention_factor = 1.0f;  // multiplies cosine and sine (yarn, longrope)
+  RopePlaces places = RopePlaces::kRow;
+  RopeAxes axes;  // with RopePlaces::kAxes
 
   uint32_t heads() const { return n_heads + 2 * cache.n_kv_heads; }
   uint64_t norms_bytes() const {
@@ -76,6 +97,12 @@ struct RopeKv {
   }
   uint32_t row_stride() const { return stride != 0 ? stride : heads() * cache.head_dim; }
 };
+inline constexpr uint64_t kAxesRowBytes = 16, kShiftBytes = 8;  // in the table, for each row or slot
+
+struct Launch;  // common/dispatch.h
+// Makes a kernel that imports rope/rope_kv_rotate rotate by those places, and one that imports rope/rope_pair by
+// kShifted.
+void add_places(Launch& launch, const RopeKv& op);
 // Rows at positions >= ctx_len are not written to the cache.
 Result<void> record(Context& ctx, const RopeKv& op);
 

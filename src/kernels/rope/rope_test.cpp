@@ -152,6 +152,48 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{3, 1, 18, 10, false, kF32, 5, 2, 7, 1.0f, true},
                       Case{2, 2, 17, 8, false, kF16, 1, 2, 4, 1.0f, true}));
 
+// Rows on three axes, and rows after a picture: each pair turns by the sum of the row's position and what is added.
+TEST(RopeKv, PairsTurnByTheirAxes) {
+  constexpr uint32_t kRows = 3, kHeadDim = 20, kPairs = kHeadDim / 2, kPos = 5, kCtxLen = 9,
+                     kShift = UINT32_MAX - 2;
+  const std::vector<float> qkv = random_floats(size_t{kRows} * 3 * kHeadDim, 21);
+  const std::vector<double> frequencies = plain_frequencies(kHeadDim, 10000);
+  // For each row: time, height, width and a 0. Those of the second row stand for less than 0.
+  const std::vector<uint32_t> added = {0, 2, 7, 0, UINT32_MAX - 3, UINT32_MAX, 4, 0, 1, 1, 1, 0};
+  for (const RopeAxes axes : {RopeAxes{4, 3, 3, false}, RopeAxes{4, 3, 3, true}, RopeAxes{}}) {
+    const bool is_shifted = axes == RopeAxes{};
+    for_each_variant("rope_kv", rope_kv_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kRows);
+      RopeKv op{.qkv = run.input(qkv), .n_heads = 1, .rotary_dim = kHeadDim};
+      op.places = is_shifted ? RopePlaces::kShifted : RopePlaces::kAxes;
+      op.axes = axes;
+      op.cache = {.format = CacheFormat::kF32, .n_kv_heads = 1, .ctx_len = kCtxLen, .head_dim = kHeadDim};
+      op.cache.k = run.output(op.cache.bytes());
+      op.cache.v = run.output(op.cache.bytes());
+      op.q_out = run.output(uint64_t{kRows} * kHeadDim * 4);
+      std::vector<uint32_t> table = make_rope_table(frequencies);
+      if (is_shifted) table.insert(table.end(), {kShift, 0u});
+      table.insert(table.end(), added.begin(), added.end());
+      op.table = run.input(table);
+      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+      run.state.pos = kPos;
+      run.replay(kRows);
+      std::vector<double> want;
+      for (uint32_t row = 0; row < kRows; ++row) {
+        for (uint32_t d = 0; d < kHeadDim; ++d) {
+          const uint32_t pair = d % kPairs;
+          uint32_t axis = pair < axes.time ? 0 : pair < axes.time + axes.height ? 1 : 2;
+          if (axes.interleaved) axis = pair < 9 ? pair % 3 : 0;
+          const uint32_t place = kPos + row + (is_shifted ? kShift : added[4 * row + axis]);
+          want.push_back(
+              turned(&qkv[size_t{row} * 3 * kHeadDim], d, kHeadDim, false, frequencies[pair], place, 1));
+        }
+      }
+      EXPECT_LT(rel_l2(run.read<float>(op.q_out, want.size()), want), 1e-6);
+    });
+  }
+}
+
 // q = (1, 0) for every pair turns into (cos, sin): only the sines and the fixed-point phase, up to the longest
 // contexts. The bound is absolute: 3e-7 from the polynomials and f32, 1e-9 from the phase.
 TEST(RopeKv, SinesStayAccurateAtAMillionPositions) {

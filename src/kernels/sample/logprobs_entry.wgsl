@@ -63,7 +63,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   }
   let parts_at = place.row * SEGMENTS * kPartWords;
   let log_sum = log_of_sum(t, parts_at);
-  let entry = ((state.ring_index % RING_STEPS) * SLOTS + place.slot) * kEntryWords;
+  let step = state.ring_index + select(0u, place.row, ROWS_OF_ONE);
+  let entry = ((step % RING_STEPS) * SLOTS + select(place.slot, 0u, ROWS_OF_ONE)) * kEntryWords;
   let count = min(min(wanted - 1u, kMaxLogProbs), VOCAB_SIZE);
   if (t == 0u) {
     let chosen = min(token[place.row], VOCAB_SIZE - 1u);

@@ -123,9 +123,10 @@ struct Sample {
   // here on, for the greedy choice too; log-probabilities are of the logits before. One dispatch more. Not with `best`.
   TensorView mask;
   uint32_t vocab_size = 0;
-  // Plans of one sequence: the number of rows that choose a token each, whatever StepState::rows is. Row i draws as the
-  // i-th choice from here on would: with the counter's generated + i, but the penalties (point 2) are those of the
-  // first row. More than 1 neither with `best`, `logprobs`, `more` and `mask` nor with tables.
+  // In plans of one sequence: the number of rows that choose a token each, whatever StepState::rows is. Row i draws as
+  // the i-th choice from here would, with the counter's generated + i. Each row has its own past (step/draft_past.h).
+  // So with more than 1 row, params, bias, counts, more, breakers and mask have m entries. Log-probabilities of row i
+  // go to ring_index + i. Not with `best` and not with tables.
   uint32_t rows = 1;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

@@ -52,12 +52,17 @@ void append(std::vector<T>& to, std::vector<T> values, size_t count = 0) {
 std::vector<uint32_t> choose_alone(const Policy& policy, const Ask& ask, bool greedy, uint32_t rows = 1) {
   KernelRun run(policy, rows);
   const auto vocab = static_cast<uint32_t>(ask.in.logits.size() / rows);
-  std::vector<uint32_t> counts;
-  append(counts, ask.in.counts, vocab);
+  std::vector<uint32_t> counts, bias;  // of each row, as all else that it reads
+  std::vector<uint8_t> params;
+  for (uint32_t row = 0; row < rows; ++row) {
+    append(counts, ask.in.counts, vocab);
+    append(bias, bias_words(ask));
+    append(params, params_bytes(ask.in.params));
+  }
   const TensorView token = run.output(4ull * rows);
   const Sample op{.logits = run.inout(ask.in.logits),
-                  .params = run.input(params_bytes(ask.in.params)),
-                  .bias = run.input(bias_words(ask)),
+                  .params = run.input(params),
+                  .bias = run.input(bias),
                   .counts = run.input(counts),
                   .token = token,
                   .vocab_size = vocab,

@@ -1,5 +1,5 @@
-// Whose token a workgroup chooses, in plans of one sequence that choose one for each of several rows. Takes the place
-// of sample_place, which explains Place, and of sample_place_many. All rows have the sequence's params, bias and
+// The place of the choice that a workgroup makes, in plans of one sequence that choose a token for each of several
+// rows. It replaces sample_place, which explains Place, and sample_place_many. Each row has its own params, bias and
 // counts.
 //!import common/philox
 //!import common/step_state
@@ -10,7 +10,7 @@ struct Place {
 
 fn chooses(row: u32) -> bool { return true; }
 
-fn place_of(row: u32) -> Place { return Place(row, 0u); }
+fn place_of(row: u32) -> Place { return Place(row, row); }
 
 // The count for a row's choice, as if those of the rows before it had been generated.
 fn generated_of(place: Place) -> u32 { return state.generated + place.row; }

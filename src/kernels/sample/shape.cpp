@@ -16,7 +16,7 @@ SampleShape sample_shape(const Context& ctx, const Sample& op) {
           .segments = (op.vocab_size + kSegment - 1) / kSegment,
           .workgroup = workgroup_for(ctx.plan.caps(), kSegment, kSegmentInvocations),
           .rows = std::max(ctx.tables.sequences, op.rows),
-          .slots = std::max(ctx.tables.sequences, 1u)};
+          .slots = std::max(ctx.tables.sequences, op.rows)};
 }
 
 std::vector<gpu::WgslConst> sample_consts(const SampleShape& shape) {

@@ -1,6 +1,5 @@
-// The end of a step of many sequences. It does the work of step.h for every row that chose a token, and then makes the
-// tables of the decode step that follows, so that decode steps are replayed without the host. Layout:
-// common/step_tables.h.
+// The end of a step of many sequences. It does the work of step.h for every row that chose a token. Then it makes the
+// tables of the next decode step, so that decode steps are replayed without the host. Layout: common/step_tables.h.
 //
 // Exactly, for entry i of `sampled`, (slot, row), with t = token[i] and every other name a field of the slot's record:
 //   1. pos becomes the row's position + 1, generated += 1, and token = t, which will stand at pos.

@@ -5,7 +5,9 @@
 #include "kernels/common/step_state.h"
 #include "kernels/step/draft_begin.wgsl.h"
 #include "kernels/step/draft_end.wgsl.h"
+#include "kernels/step/given_drafts.wgsl.h"
 #include "kernels/step/next_tokens.wgsl.h"
+#include "kernels/step/one_sequence_only.h"
 #include "kernels/step/variants.h"
 
 namespace doppler::kernels {
@@ -19,12 +21,9 @@ constexpr Variant<DraftBegin> kBeginRows[] = {{"draft_begin.portable"}};
 constexpr Variant<DraftEnd> kEndRows[] = {{"draft_end.portable"}};
 constexpr Variant<NextTokens> kNextRows[] = {{"next_tokens.portable"}};
 
-Result<void> check_one_sequence(const Context& ctx, const char* what) {
-  if (ctx.tables.sequences != 0) {
-    return fail(ErrorKind::kInternal, "%s is of plans of one sequence, not of %u.", what,
-                ctx.tables.sequences);
-  }
-  return check_view(ctx.state, sizeof(StepState), "step state");
+Result<void> check_rows(const DraftEnd& op) {
+  if (op.rows >= 2 && op.rows <= kMostDraftRows) return {};
+  return fail(ErrorKind::kInternal, "draft_end is of %u rows; allowed is 2 to %u.", op.rows, kMostDraftRows);
 }
 
 }  // namespace
@@ -36,33 +35,47 @@ std::span<const Variant<NextTokens>> next_tokens_variants() { return kNextRows; 
 Result<void> record(Context& ctx, const DraftBegin& op) {
   DP_CHECK(check_one_sequence(ctx, "draft_begin"));
   DP_CHECK(check_view(op.token, kWord, "token of draft_begin"));
-  DP_CHECK(check_view(op.drafts, 2 * kWord, "drafts of draft_begin"));
+  DP_CHECK(check_view(op.text, kTextTokens * kWord, "text of draft_begin"));
   DP_TRY(const auto row, select("draft_begin", draft_begin_variants(), op, "", ctx));
   return dispatch(ctx, {.variant = row->name,
                         .entry = "step/draft_begin",
                         .layout = wgsl::draft_begin::kLayout,
-                        .bindings = {ctx.state, op.token, op.drafts},
+                        .bindings = {ctx.state, op.token, op.text},
                         .fixed_bytes = 6 * kWord});
+}
+
+Result<void> record(Context& ctx, const GivenDrafts& op) {
+  DP_CHECK(check_one_sequence(ctx, "given_drafts"));
+  DP_CHECK(check_view(op.text, kTextTokens * kWord, "text of given_drafts"));
+  return dispatch(ctx, {.variant = "given_drafts.portable",
+                        .entry = "step/given_drafts",
+                        .layout = wgsl::given_drafts::kLayout,
+                        .consts = {u32_const("ROWS", op.rows)},
+                        .bindings = {ctx.state, op.text},
+                        .fixed_bytes = 4 * kWord});
 }
 
 Result<void> record(Context& ctx, const DraftEnd& op) {
   DP_CHECK(check_one_sequence(ctx, "draft_end"));
-  DP_CHECK(check_view(op.choices, 2 * kWord, "choices of draft_end"));
-  DP_CHECK(check_view(op.drafts, 2 * kWord, "drafts of draft_end"));
-  DP_CHECK(check_view(op.next, 2 * kWord, "next of draft_end"));
+  DP_CHECK(check_rows(op));
+  DP_CHECK(check_view(op.choices, op.rows * kWord, "choices of draft_end"));
+  DP_CHECK(check_view(op.text, text_words(1) * kWord, "text of draft_end"));
+  if (op.next.valid()) DP_CHECK(check_view(op.next, op.rows * kWord, "next of draft_end"));
   DP_CHECK(check_view(op.token, kWord, "token of draft_end"));
   DP_CHECK(check_view(op.ring, kTokenRing * kWord, "ring of draft_end"));
   DP_CHECK(check_view(op.counts, op.vocab_size * kWord, "counts of draft_end"));
   DP_CHECK(check_view(op.recent, kPenaltyRing * kWord, "recent of draft_end"));
-  DP_TRY(const auto row,
-         select("draft_end", draft_end_variants(), op, format_text("%u", op.vocab_size), ctx));
+  DP_TRY(const auto row, select("draft_end", draft_end_variants(), op, format_text("%u rows", op.rows), ctx));
   return dispatch(
       ctx, {.variant = row->name,
             .entry = "step/draft_end",
             .layout = wgsl::draft_end::kLayout,
             .consts = {u32_const("TOKEN_RING", kTokenRing), u32_const("PENALTY_RING", kPenaltyRing),
-                       u32_const("MAX_STOP_TOKENS", kMaxStopTokens), u32_const("VOCAB_SIZE", op.vocab_size)},
-            .bindings = {ctx.state, op.choices, op.drafts, op.next, op.token, op.ring, op.counts, op.recent},
+                       u32_const("MAX_STOP_TOKENS", kMaxStopTokens), u32_const("VOCAB_SIZE", op.vocab_size),
+                       u32_const("ROWS", op.rows), bool_const("HAS_NEXT", op.next.valid()),
+                       f32_const("SIMULATED", op.simulated)},
+            .bindings = {ctx.state, op.choices, op.text, op.next.valid() ? op.next : op.choices, op.token,
+                         op.ring, op.counts, op.recent},
             .fixed_bytes = sizeof(StepState)});
 }
 

@@ -1,46 +1,61 @@
-// Self-speculation of one sequence. A step has two rows: the last choice and a draft of the token after it, which the
-// model's own next-token layer made in the step before. Its begin and end, and that layer's input, are all on the GPU,
-// so that drafting steps are replayed without the host. Read next: step.h, whose rules hold for each choice that
-// counts.
+// Steps of one sequence that evaluate drafts. Row 0 is the last choice, and each further row is a guess of the next
+// token. The begin and the end of such a step are on the GPU, so that drafting steps are replayed without the host. A
+// drafter guesses the tokens: the model's own next-token layer (here), or a search in the text (lookup.h). Read next:
+// step.h, whose rules hold for each choice that counts, and draft_text.h (the buffer `text`).
 //
-// A drafting step runs draft_begin, then the layers over rows (drafts[0] at pos, drafts[1] at pos + 1) and a choice for
-// each row (Sample::rows). Then it runs the next-token layer over the same rows and the choices, which are the tokens
-// after them, and a choice for each again, and draft_end. In a chunk of the prompt next_tokens makes the tokens that
-// the layer takes beside the rows.
+// A drafting step of n rows begins with a drafter's dispatches. Then come the layers over rows text.rows[i] at pos + i,
+// and a choice for each row (Sample::rows). A next-token layer then takes the same rows and the choices, which are the
+// next tokens, and also makes a choice for each row. draft_end is last. In a chunk of the prompt next_tokens makes the
+// layer's other input.
 #pragma once
 
 #include "kernels/context.h"
+#include "kernels/step/draft_text.h"
 #include "kernels/step/step.h"
 
 namespace doppler::kernels {
 
-// drafts[0] = token[0]. StepState.rows becomes 2, or 1 in two cases: pos + 1 >= ctx_len, as the cache has no place for
-// a second row, and a generation that has stopped.
+// The begin with the next-token layer, whose draft is in text.rows[1]: text.rows[0] = token[0]. StepState.rows becomes
+// 2. It becomes 1 if pos + 1 >= ctx_len, since the cache has no place for a second row, or if the generation has
+// stopped.
 struct DraftBegin {
-  TensorView token;   // u32 [1]: the last choice
-  TensorView drafts;  // u32 [2]: the step's tokens; [1] is the draft of the token after [0]
+  TensorView token;  // u32 [1]: the last choice
+  TensorView text;   // draft_text.h
 };
 Result<void> record(Context& ctx, const DraftBegin& op);
 
-// Two entries are written to the ring at each step and ring_index += 2, whatever happened before.
-//   stop_reason != kRunning: both are kNoToken, and nothing else changes.
-//   stop_reason == kRunning: the second choice counts if StepState.rows is 2, choices[0] is drafts[1], a token of the
-//   vocabulary, and no stop reason arises after the first choice.
-//     1. The first choice: points 1 to 4 of step.h, as for a step of one row (pos += 1).
-//     2. The second, if it counts: likewise. Otherwise its entry is kNoToken if a stop reason arose after the first,
-//        and kRejected if none did.
-//     3. token[0] = the last choice that counts; drafts[1] = the draft after it, next[1] or next[0].
-//     4. kept_row = 1 if the second counts, else 0; rows = 1.
+// The begin with the host's drafts: the host has written text.rows and text.given. StepState.rows becomes 1 + given, at
+// most `rows` and ctx_len - pos. It becomes 1 if the generation has stopped.
+struct GivenDrafts {
+  TensorView text;
+  uint32_t rows = 2;
+};
+Result<void> record(Context& ctx, const GivenDrafts& op);
+
+// Each step writes `rows` entries to the ring, and ring_index += rows, whatever happened before.
+//   stop_reason != kRunning: all are kNoToken, and nothing else changes.
+//   stop_reason == kRunning: choice 0 counts. Choice i counts if choice i - 1 does, i < StepState.rows, choices[i - 1]
+//   is text.rows[i], a token of the vocabulary, and no stop reason arose after choice i - 1.
+//     1. For each choice that counts, in order: points 1 to 4 of step.h, as of a step of one row (pos += 1).
+//     text.tokens gets it, and text.length is one more than its position. The entry of a choice that does not count is
+//     kNoToken if a stop reason has arisen. Otherwise it is kNoDraft from StepState.rows on, and kRejected before.
+//     2. token[0] = the last choice that counts; with `next` text.rows[1] = the draft after it.
+//     3. kept_row = the row of the last choice that counts; rows = 1.
 struct DraftEnd {
-  TensorView choices;  // u32 [2]: the token that each row chose; without a second row [1] means nothing
-  TensorView drafts;   // u32 [2]: the step's tokens; [1] gets the next draft
-  TensorView next;     // u32 [2]: the next-token layer's draft after each choice; likewise
+  TensorView choices;  // u32 [rows]: the token that each row chose; past StepState.rows they mean nothing
+  TensorView text;     // draft_text.h
+  TensorView
+      next;  // u32 [rows]: what the next-token layer drafts after each choice; invalid: another drafter drafts
   TensorView
       token;  // u32 [1]: the last choice that counts, with which the next step begins, drafting or plain
   TensorView ring;    // u32 [kTokenRing]
   TensorView counts;  // u32 [vocab_size]
   TensorView recent;  // u32 [kPenaltyRing]
   uint32_t vocab_size = 0;
+  uint32_t rows = 2;
+  // For measurements, 0 to 1: this share of drafts counts as right, by chance, whatever they are. The text then means
+  // nothing. Below 0: drafts are compared.
+  float simulated = -1;
 };
 Result<void> record(Context& ctx, const DraftEnd& op);
 

@@ -42,10 +42,15 @@ struct CallFormat {
 const CallFormat* call_format_of(std::string_view template_source);
 const CallFormat* call_format_named(std::string_view name);
 
-// The grammar after forced(name) to the end of one call: its name, if it is open, and arguments after the tool's
-// schema. With `answer`, a schema, instead: a whole call or such an answer. Kind kNone: the format has no such grammar.
-Grammar call_grammar(const CallFormat& format, const Json& tools, std::string_view name,
-                     const std::string* answer = nullptr);
+// A call grammar holds for the text after forced(name) to the end of one call: its name, if it is open, and arguments
+// after the tool's schema. With `answer`, a schema, it holds for a whole call or such an answer. Kind kNone: the format
+// has no such grammar.
+struct CallGrammarUse {
+  std::string_view name;
+  const std::string* answer = nullptr;
+  bool json_blanks = false;  // Grammar::json_blanks
+};
+Grammar call_grammar(const CallFormat& format, const Json& tools, const CallGrammarUse& use);
 
 struct ReasoningFormat {
   ReasoningMarks marks;

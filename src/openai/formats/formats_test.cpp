@@ -4,33 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "openai/answer_writer.h"
-#include "openai/formats/chat_prompt.h"
+#include "openai/formats/shown_events.h"
 
 namespace doppler::openai {
 namespace {
-
-constexpr const char* kTools =
-    R"([{"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}}])";
-
-// "text|<think>reasoning|f(arguments)", in their order.
-std::string shown(const std::vector<std::vector<AnswerEvent>>& pushes) {
-  std::string out;
-  AnswerEvent::Kind last = AnswerEvent::Kind::kText;
-  for (const auto& events : pushes) {
-    for (const AnswerEvent& event : events) {
-      const bool goes_on = event.kind == last && event.kind != AnswerEvent::Kind::kCall;
-      if (!goes_on) {
-        if (last == AnswerEvent::Kind::kArguments) out += ")";
-        if (!out.empty()) out += "|";
-        if (event.kind == AnswerEvent::Kind::kReasoning) out += "<think>";
-        if (event.kind == AnswerEvent::Kind::kArguments) out.back() = '(';
-      }
-      out += event.text;
-      last = event.kind;
-    }
-  }
-  return out + (last == AnswerEvent::Kind::kArguments ? ")" : "");
-}
 
 struct Case {
   const char* format;
@@ -299,71 +276,6 @@ TEST(CallFormat, AForcedCallIsRead) {
     OutputParser parser({.calls = format, .tools = kTools});
     EXPECT_EQ(shown({parser.push(format->forced("f") + end)}), "f({})") << name;
   }
-}
-
-// The prompt of a conversation with a call, its result and a grammar, as a template of the format would see it.
-ChatPrompt prompt_of(const char* source, const char* body, GrammarKind grammar = GrammarKind::kNone) {
-  const auto chat = read_chat_fields(*parse_json(body, "body"));
-  const auto prompt =
-      chat_prompt(*chat, {.kind = grammar, .text = "{}", .source = "It"},
-                  {.source = source, .render = [](const ChatFields& shown) -> Result<std::string> {
-                     return to_text(shown.messages) + to_text(shown.tools);
-                   }});
-  EXPECT_TRUE(prompt) << source;
-  return *prompt;
-}
-
-constexpr const char* kConversation =
-    R"({"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "", "reasoning_content": "R",
-        "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{\"a\": \"b\", \"c\": true}"}},
-                       {"id": "2", "function": {"name": "g", "arguments": "{}"}}]},
-        {"role": "tool", "tool_call_id": "2", "content": "two"}, {"role": "tool", "tool_call_id": "1", "content": "one"}]})";
-
-TEST(ChatPrompt, EarlierCallsAreAsTheTemplateReadsThem) {
-  const char* const lfm2 = R"("content":"<|tool_call_start|>[f(a=\"b\", c=True), g()]<|tool_call_end|>")";
-  EXPECT_NE(prompt_of("List of tools: ", kConversation).text.find(lfm2), std::string::npos);
-  const char* const deepseek =
-      R"("content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f",)"
-      R"("arguments":"{\"a\":\"b\",\"c\":true}"}})";
-  EXPECT_NE(prompt_of("<｜tool▁calls▁begin｜>' + arguments", kConversation).text.find(deepseek),
-            std::string::npos);
-  const char* const objects = R"("arguments":{"a":"b","c":true}}})";
-  EXPECT_NE(prompt_of("<｜tool▁calls▁begin｜>' + arguments|tojson", kConversation).text.find(objects),
-            std::string::npos);
-}
-
-// Its template reads one call a message and shows reasoning from the content.
-TEST(ChatPrompt, HarmonyHasOneCallAMessageWithItsResult) {
-  const std::string text = prompt_of("<|start|>assistant<|channel|>", kConversation).text;
-  size_t last = 0;
-  for (const char* part :
-       {R"("content":"R")", R"("name":"f")", R"("content":"one")", R"("name":"g")", R"("content":"two")"}) {
-    const size_t at = text.find(part);
-    ASSERT_NE(at, std::string::npos) << part;
-    EXPECT_GT(at, last) << part;
-    last = at;
-  }
-}
-
-TEST(ChatPrompt, AnswersOfHarmonyWithAGrammarBeginInTheirChannel) {
-  const ChatPrompt prompt =
-      prompt_of("<|start|>assistant<|channel|>", R"({"messages": [{"role": "user", "content": "Q"}]})",
-                GrammarKind::kJsonSchema);
-  EXPECT_EQ(prompt.forced, "<|channel|>final<|message|>");
-  EXPECT_TRUE(prompt.text.ends_with(prompt.forced));
-  EXPECT_TRUE(prompt.shows_special);
-  OutputParser parser(prompt.parser);
-  EXPECT_EQ(shown({parser.push(prompt.forced), parser.push("{}"), parser.finish()}), "{}");
-}
-
-// "required" with one tool forces that tool by name.
-TEST(ChatPrompt, OneRequiredToolIsForcedByName) {
-  const std::string body =
-      R"({"messages": [{"role": "user", "content": "Q"}], "tool_choice": "required", "tools": )" +
-      std::string(kTools) + "}";
-  const ChatPrompt prompt = prompt_of("<|start|>assistant<|channel|>", body.c_str());
-  EXPECT_EQ(prompt.forced, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>");
-  EXPECT_NE(prompt.grammar.kind, GrammarKind::kNone);
 }
 
 }  // namespace

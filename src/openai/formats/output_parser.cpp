@@ -27,9 +27,12 @@ OutputParser::OutputParser(Setup setup) : setup_(std::move(setup)) {
   if (setup_.one_call) events_.allow_one_call();
   if (setup_.calls && !setup_.calls->answer_opening.empty()) {
     begin_call("");
+    if (setup_.continues) push(setup_.calls->answer_opening);
   } else if (setup_.reasoning && setup_.begins_in_reasoning) {
     enter(Mode::kReasoning);
+    drops_space_ = !setup_.continues;
   }
+  at_start_ &= !setup_.continues;
 }
 
 std::string_view OutputParser::call_opening() const {

@@ -67,8 +67,9 @@ class OutputParser {
     const CallFormat* calls = nullptr;          // null: calls are not looked for
     const ReasoningMarks* reasoning = nullptr;  // null: nor is reasoning
     bool begins_in_reasoning = false;           // the prompt ends after the opening mark
+    bool continues = false;                     // it ends within a text of the answer
     std::string tools;                          // JSON text of the tools that may be called
-    bool one_call = false;                      // a second call ends the answer, and is not told
+    bool one_call = false;                      // a second call ends the answer and is left out
   };
   explicit OutputParser(Setup setup);
   // No format at all: everything is text.

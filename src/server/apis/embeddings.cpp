@@ -18,6 +18,16 @@ constexpr size_t kMostInputs = 2048;  // as OpenAI's API
 constexpr std::string_view kFields[] = {"model",    "input", "prompt",     "dimensions", "encoding_format",
                                         "truncate", "user",  "keep_alive", "options"};
 
+struct Asked;
+struct Embedded;
+
+// An API: its requests and its answers.
+struct Way {
+  const char* field;
+  bool truncates, takes_nothing;  // truncates: unless the body says; takes_nothing: no input gives no vectors
+  Json (*body)(const Asked&, const std::string& model, const Embedded&);
+};
+
 using Input = std::variant<std::string, std::vector<int32_t>>;
 
 Unexpected wrong_input(const char* field) {
@@ -38,8 +48,12 @@ Result<Input> one_input(const Json& value, const char* field) {
   return Input(std::move(ids));
 }
 
-Result<std::vector<Input>> inputs_of(const Json& body, const char* field) {
+Result<std::vector<Input>> inputs_of(const Json& body, const Way& way) {
+  const char* field = way.field;
   const Json* value = find(body, field);
+  const bool is_nothing =
+      !value || value->is_null() || *value == Json("") || (value->is_array() && value->empty());
+  if (is_nothing && way.takes_nothing) return std::vector<Input>();
   if (!value) return wrong_input(field);
   std::vector<Input> out;
   if (value->is_string() || (value->is_array() && !value->empty() && value->front().is_number())) {
@@ -66,11 +80,11 @@ struct Asked {
   bool is_base64 = false;
 };
 
-Result<Asked> read_asked(const Json& body, const char* field, bool truncates) {
+Result<Asked> read_asked(const Json& body, const Way& way) {
   Asked asked;
   DP_TRY(const auto model, get_string(body, "model"));
   asked.model = model.value_or("");
-  DP_TRY(asked.inputs, inputs_of(body, field));
+  DP_TRY(asked.inputs, inputs_of(body, way));
   DP_TRY(const auto dimensions, get_integer(body, "dimensions"));
   if (dimensions && (*dimensions < 1 || *dimensions > INT32_MAX)) {
     return fail(ErrorKind::kInvalidInput, "Field \"dimensions\" is %lld; allowed is 1 or more.",
@@ -85,12 +99,13 @@ Result<Asked> read_asked(const Json& body, const char* field, bool truncates) {
                 printable(*format).c_str());
   }
   DP_TRY(const auto truncate, get_bool(body, "truncate"));
-  asked.options.truncate = truncate.value_or(truncates);
+  asked.options.truncate = truncate.value_or(way.truncates);
   return asked;
 }
 
 struct Embedded {
   std::vector<Embedding> embeddings;
+  std::optional<ContextOverflow> overflow = {};  // an input is too long; the rest means nothing
   uint64_t tokens = 0;
   double seconds = 0;
 };
@@ -101,10 +116,18 @@ Result<std::optional<Embedded>> embed_all(ReadyModel& ready, const Asked& asked,
   Embedded out;
   for (const Input& input : asked.inputs) {
     if (exchange.is_gone()) return std::optional<Embedded>();
-    const auto* text = std::get_if<std::string>(&input);
-    auto made = text ? ready.model.embed(*text, asked.options)
-                     : ready.model.embed(std::get<std::vector<int32_t>>(input), asked.options);
-    DP_TRY(Embedding embedding, std::move(made));
+    std::vector<int32_t> ids;
+    if (const auto* text = std::get_if<std::string>(&input)) {
+      DP_TRY(ids, ready.model.tokenize(*text, asked.options.add_special, /*parse_special=*/false));
+    } else {
+      ids = std::get<std::vector<int32_t>>(input);
+    }
+    const uint32_t ctx_len = ready.model.info().ctx_len;
+    if (ids.size() > ctx_len && !asked.options.truncate && ready.model.info().embedding_dim != 0) {
+      out.overflow = ContextOverflow{.prompt_tokens = ids.size(), .ctx_len = ctx_len, .needs_room = false};
+      return std::optional<Embedded>(std::move(out));
+    }
+    DP_TRY(Embedding embedding, ready.model.embed(ids, asked.options));
     out.tokens += embedding.tokens;
     out.embeddings.push_back(std::move(embedding));
   }
@@ -140,41 +163,43 @@ Json ollama_body(const Asked&, const std::string& model, const Embedded& made) {
 }
 
 Json old_ollama_body(const Asked&, const std::string&, const Embedded& made) {
-  return {{"embedding", made.embeddings.front().values}};
+  return {{"embedding", made.embeddings.empty() ? std::vector<float>() : made.embeddings.front().values}};
 }
 
-void answer(Service& service, const Call& call, const char* field, bool truncates,
-            Json (*body_of_answer)(const Asked&, const std::string&, const Embedded&)) {
+void answer(Service& service, const Call& call, const Way& way) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
-  auto asked = read_asked(*body, field, truncates);
+  auto asked = read_asked(*body, way);
   if (!asked) return reply_error(*call.exchange, asked.error());
   service.note_ignored(unknown_fields(*body, kFields));
   const std::string name = asked->model;
   service.with_model(
       call.exchange, name,
-      [exchange = call.exchange, asked = std::move(*asked), body_of_answer](ReadyModel& ready) {
+      [exchange = call.exchange, asked = std::move(*asked), write = way.body](ReadyModel& ready) {
         const auto made = embed_all(ready, asked, *exchange);
         if (!made) return reply_error(*exchange, made.error());
         if (!*made) return;
+        if (const auto& overflow = (*made)->overflow)
+          return reply_error(*exchange, overflow_error(*exchange, *overflow), kContextLengthExceeded);
         exchange->tell(
             {.model = ready.name, .finish = "stop", .prompt_tokens = static_cast<uint32_t>((*made)->tokens)});
-        reply_json(*exchange, body_of_answer(asked, ready.name, **made));
+        reply_json(*exchange, write(asked, ready.name, **made));
       });
 }
 
 }  // namespace
 
 void answer_embeddings(Service& service, const Call& call) {
-  answer(service, call, "input", /*truncates=*/false, openai_body);
+  answer(service, call, {.field = "input", .truncates = false, .takes_nothing = false, .body = openai_body});
 }
 
 void answer_ollama_embed(Service& service, const Call& call) {
-  answer(service, call, "input", /*truncates=*/true, ollama_body);
+  answer(service, call, {.field = "input", .truncates = true, .takes_nothing = true, .body = ollama_body});
 }
 
 void answer_ollama_embeddings(Service& service, const Call& call) {
-  answer(service, call, "prompt", /*truncates=*/true, old_ollama_body);
+  answer(service, call,
+         {.field = "prompt", .truncates = true, .takes_nothing = true, .body = old_ollama_body});
 }
 
 }  // namespace doppler::server

@@ -1,6 +1,7 @@
 // OpenAI's files: what batches read and write.
 #include <cstdio>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "server/apis/listing.h"
 #include "server/multipart.h"
@@ -94,7 +95,7 @@ void answer_file(Service& service, const Call& call) {
   const auto file = service.files().get(id);
   if (!file) return reply_no_file(*call.exchange, id);
   if (!wants_content) return reply_json(*call.exchange, file->json());
-  std::FILE* opened = std::fopen(service.files().path_of(*file).c_str(), "rb");
+  std::FILE* opened = open_stdio(service.files().path_of(*file), "rb");
   if (!opened) return reply_no_file(*call.exchange, id);
   std::make_shared<FileAnswer>(call.exchange, opened)->begin(service.file_worker());
 }

@@ -25,13 +25,11 @@ void reply_listing(Exchange& exchange, std::vector<Json> items) {
   }
   const bool has_more = items.size() > static_cast<size_t>(*limit);
   if (has_more) items.resize(static_cast<size_t>(*limit));
-  const Json first = items.empty() ? Json() : items.front()["id"];
-  const Json last = items.empty() ? Json() : items.back()["id"];
-  reply_json(exchange, {{"object", "list"},
-                        {"data", Json(std::move(items))},
-                        {"first_id", first},
-                        {"last_id", last},
-                        {"has_more", has_more}});
+  Json out = {{"object", "list"}, {"data", Json::array()}};
+  if (!items.empty()) out.update({{"first_id", items.front()["id"]}, {"last_id", items.back()["id"]}});
+  out["has_more"] = has_more;
+  out["data"] = Json(std::move(items));
+  reply_json(exchange, out);
 }
 
 }  // namespace doppler::server

@@ -1,8 +1,7 @@
 // Anthropic's Messages: the body becomes an OpenAI body, the events become content blocks.
 #include "base/text.h"
-#include "engine/api_impl.h"
+#include "openai/image_parts.h"
 #include "server/routes.h"
-#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -38,6 +37,18 @@ Result<std::string> text_of(const Json& content, const char* field) {
   return out;
 }
 
+// A block of type "image" as OpenAI's part.
+Result<Json> image_part_of(const Json& block) {
+  const Json* source = find(block, "source");
+  if (!source) return wrong("messages.content", "an image with a source", block);
+  DP_TRY(const auto type, get_string(*source, "type"));
+  DP_TRY(const auto media_type, get_string(*source, "media_type"));
+  DP_TRY(const auto data, get_string(*source, "data"));
+  if (type == "base64" && data) return openai::image_part(media_type.value_or("image"), *data);
+  return fail(ErrorKind::kUnsupported, "An image's source is of type \"%s\"; allowed is base64.",
+              printable(type.value_or("")).c_str());
+}
+
 // One message with blocks may be several of OpenAI's: a result of a tool is a message there.
 Result<void> add_message(const Json& message, Json* out) {
   DP_TRY(const auto role, get_string(message, "role"));
@@ -48,12 +59,18 @@ Result<void> add_message(const Json& message, Json* out) {
     return {};
   }
   std::string text, reasoning;
-  Json calls = Json::array();
+  Json calls = Json::array(), parts = Json::array();
+  bool has_images = false;
   for (const Json& block : *content) {
     DP_TRY(const auto type, get_string(block, "type"));
     if (type == "text") {
       DP_TRY(const auto piece, get_string(block, "text"));
       text += piece.value_or("");
+      parts.push_back({{"type", "text"}, {"text", piece.value_or("")}});
+    } else if (type == "image") {
+      DP_TRY(Json part, image_part_of(block));
+      parts.push_back(std::move(part));
+      has_images = true;
     } else if (type == "thinking") {
       DP_TRY(const auto piece, get_string(block, "thinking"));
       reasoning += piece.value_or("");
@@ -73,15 +90,16 @@ Result<void> add_message(const Json& message, Json* out) {
       DP_TRY(std::string told, text_of(result ? *result : Json(), "messages.content"));
       out->push_back({{"role", "tool"}, {"tool_call_id", id ? *id : Json("")}, {"content", std::move(told)}});
     } else {
-      return fail(
-          ErrorKind::kUnsupported,
-          "Field \"messages.content\" has a block of type \"%s\"; allowed are text, thinking, tool_use and "
-          "tool_result.",
-          printable(type.value_or("")).c_str());
+      return fail(ErrorKind::kUnsupported,
+                  "Field \"messages.content\" has a block of type \"%s\"; allowed are text, image, thinking, "
+                  "tool_use "
+                  "and tool_result.",
+                  printable(type.value_or("")).c_str());
     }
   }
-  if (text.empty() && calls.empty() && *role != "assistant") return {};  // only results of tools
-  Json made = {{"role", *role}, {"content", std::move(text)}};
+  if (text.empty() && calls.empty() && !has_images && *role != "assistant")
+    return {};  // only results of tools
+  Json made = {{"role", *role}, {"content", has_images ? std::move(parts) : Json(std::move(text))}};
   if (!reasoning.empty()) made["reasoning_content"] = std::move(reasoning);
   if (!calls.empty()) made["tool_calls"] = std::move(calls);
   out->push_back(std::move(made));
@@ -139,6 +157,12 @@ Result<void> add_format(const Json& body, Json* out) {
   return {};
 }
 
+// The answer continues a last message of the assistant, unless it has calls.
+bool is_beginning_of_answer(const Json& message) {
+  const auto role = get_string(message, "role");
+  return role && *role == "assistant" && !message.contains("tool_calls");
+}
+
 // The body as OpenAI's chats have it.
 Result<Json> chat_body(const Json& body) {
   Json out = Json::object();
@@ -162,8 +186,18 @@ Result<Json> chat_body(const Json& body) {
   const Json* list = find(body, "messages");
   if (!list || !list->is_array()) return wrong("messages", "a list", list ? *list : Json());
   for (const Json& message : *list) DP_CHECK(add_message(message, &messages));
-  out["messages"] = std::move(messages);
   DP_CHECK(add_tools(body, &out));
+  if (!messages.empty() && is_beginning_of_answer(messages.back())) {
+    const Json* choice = find(out, "tool_choice");
+    if (choice && (*choice == "required" || choice->is_object())) {
+      return fail(
+          ErrorKind::kInvalidInput,
+          "Field \"messages\" ends with an assistant's text, which is continued, beside a \"tool_choice\" "
+          "that begins the answer with a call.");
+    }
+    out["continue_final_message"] = true;
+  }
+  out["messages"] = std::move(messages);
   return out;
 }
 
@@ -291,12 +325,12 @@ void answer_count_tokens(Service& service, const Call& call) {
   auto request = read_messages(*call.exchange, service.options().defaults);
   if (!request) return reply_error(*call.exchange, request.error());
   const std::string model = request->model;
-  service.with_model(
-      call.exchange, model, [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
-        const auto chat = start_chat(ready.model.impl().loaded->text, request.chat, request.options.grammar);
-        if (!chat) return reply_error(*exchange, chat.error());
-        reply_json(*exchange, {{"input_tokens", chat->tokens.size()}});
-      });
+  service.with_model(call.exchange, model,
+                     [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
+                       const auto chat = ready.start(request.chat, request.options.grammar);
+                       if (!chat) return reply_error(*exchange, chat.error());
+                       reply_json(*exchange, {{"input_tokens", chat->tokens.size()}});
+                     });
 }
 
 }  // namespace doppler::server

@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "base/text.h"
+#include "openai/image_parts.h"
 #include "server/generation.h"
 #include "server/routes.h"
 
@@ -13,16 +14,8 @@ using openai::Endpoint;
 
 namespace {
 
-constexpr const char* kOllamaVersion = "0.6.3";  // whose API this is: clients ask for it
-
-std::string time_text(int64_t seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  ::gmtime_r(&time, &parts);
-  char text[40];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000000Z", &parts);
-  return text;
-}
+constexpr const char* kOllamaVersion =
+    "0.12.6";  // the version of this API, since clients ask for a least one
 
 Unexpected wrong(const char* field, const char* wanted, const Json& given) {
   return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", field, wanted,
@@ -35,12 +28,13 @@ bool is_nothing(const Json& value) {
 
 // Options that have another name there; the others are ours or are not known.
 constexpr const char* kOptionNames[][2] = {{"num_predict", "max_tokens"}};
+constexpr int kNoLimit = -1;  // of max_tokens
 // Options about how a model is loaded, which is settled here when the server begins.
 constexpr const char* kLoadOptions[] = {"num_ctx",       "num_batch", "num_gpu", "main_gpu",
                                         "num_thread",    "use_mmap",  "numa",    "num_keep",
                                         "repeat_last_n", "low_vram",  "f16_kv",  "use_mlock"};
 
-// The common fields of both endpoints' bodies.
+// The part that the bodies of both endpoints share.
 Result<Json> common_body(const Json& body) {
   Json out = {{"stream", true}};
   for (const char* name : {"model", "stream", "tools"}) {
@@ -67,11 +61,23 @@ Result<Json> common_body(const Json& body) {
     }
     bool is_of_loading = false;
     for (const char* load : kLoadOptions) is_of_loading |= name == load;
-    // -1: until the model stops.
+    // Any number below 1 means: until the model stops.
     const bool is_unlimited = known == "max_tokens" && value.is_number() && value.get<double>() < 1;
-    if (!is_of_loading && !is_unlimited) out[known] = value;
+    if (!is_of_loading) out[known] = is_unlimited ? Json(kNoLimit) : value;
   }
   return out;
+}
+
+// Files in base64, then the text, as OpenAI's parts.
+Result<Json> with_images(const Json& images, const Json* text) {
+  if (!images.is_array()) return wrong("images", "a list of files in base64", images);
+  Json parts = Json::array();
+  for (const Json& image : images) {
+    if (!image.is_string()) return wrong("images", "a list of files in base64", images);
+    parts.push_back(openai::image_part("image", image.text()));
+  }
+  parts.push_back({{"type", "text"}, {"text", text && text->is_string() ? *text : Json("")}});
+  return parts;
 }
 
 Result<Json> chat_body(const Json& body) {
@@ -81,13 +87,20 @@ Result<Json> chat_body(const Json& body) {
   out["messages"] = Json::array();
   for (const Json& message : *messages) {
     if (!message.is_object()) return wrong("messages", "a list of objects", message);
-    if (const Json* images = find(message, "images"); images && !is_nothing(*images)) {
-      return fail(ErrorKind::kUnsupported, "Field \"messages.images\" is given; only text is read here.");
-    }
     Json made = message;
+    if (const Json* images = find(message, "images"); images && !is_nothing(*images)) {
+      DP_TRY(made["content"], with_images(*images, find(message, "content")));
+      made.erase("images");
+    }
     if (const Json* thinking = find(message, "thinking")) made["reasoning_content"] = *thinking;
     if (const Json* name = find(message, "tool_name")) made["name"] = *name;
     out["messages"].push_back(std::move(made));
+  }
+  // As in Ollama, the answer continues a last message of the assistant. A message with calls is complete.
+  const Json* last_role = messages->empty() ? nullptr : find(messages->back(), "role");
+  if (last_role && *last_role == "assistant") {
+    const Json* calls = find(messages->back(), "tool_calls");
+    if (!calls || is_nothing(*calls)) out["continue_final_message"] = true;
   }
   return out;
 }
@@ -137,7 +150,7 @@ class LineWriter : public openai::AnswerWriter {
   }
 
  private:
-  Json head() const { return {{"model", head_.model}, {"created_at", time_text(head_.created)}}; }
+  Json head() const { return {{"model", head_.model}, {"created_at", utc_text(head_.created)}}; }
 
   std::string line(const char* field, const Json& value) const {
     Json out = head();
@@ -175,7 +188,7 @@ class LineWriter : public openai::AnswerWriter {
     }
     out.update({{"done", true},
                 {"done_reason", is_length ? "length" : "stop"},
-                {"total_duration", nanoseconds(usage.ttft_seconds + usage.decode_seconds)},
+                {"total_duration", nanoseconds(usage.total_seconds)},
                 {"load_duration", 0},
                 {"prompt_eval_count", usage.prompt_tokens},
                 {"prompt_eval_duration", nanoseconds(usage.ttft_seconds - usage.queued_seconds)},
@@ -195,29 +208,45 @@ void generate(Service& service, const Call& call, Endpoint endpoint, bool is_cha
   service.generate(call.exchange, std::move(request), std::make_unique<LineWriter>(is_chat));
 }
 
-Json details_json(const ModelHost& host) {
-  const auto info = host.info();
-  const std::string family = info ? info->architecture : "";
-  return {{"parent_model", ""},   {"format", "gguf"},
-          {"family", family},     {"families", Json::array({family})},
-          {"parameter_size", ""}, {"quantization_level", ""}};
+// Writes "25.0M", as Ollama does.
+std::string count_text(uint64_t count) {
+  const auto number = static_cast<double>(count);
+  if (number >= 1e9) return format_text("%.1fB", number / 1e9);
+  return number >= 1e6 ? format_text("%.1fM", number / 1e6) : format_text("%.1fK", number / 1e3);
 }
 
-Json tag_json(const Service& service, const ModelHost& host) {
-  const auto info = host.info();
-  return {{"name", host.source().name},
-          {"model", host.source().name},
-          {"modified_at", time_text(service.started())},
-          {"size", info ? info->weight_bytes : 0},
-          {"digest", ""},
-          {"details", details_json(host)}};
+Json details_json(const ModelFacts& facts) {
+  return {{"parent_model", ""},
+          {"format", facts.format},
+          {"family", facts.architecture},
+          {"families", Json::array({facts.architecture})},
+          {"parameter_size", count_text(facts.parameters)},
+          {"quantization_level", facts.quantisation}};
+}
+
+Json tag_json(ModelHost& host) {
+  const ModelFacts facts = host.facts();
+  return {
+      {"name", host.source().name}, {"model", host.source().name}, {"modified_at", utc_text(facts.modified)},
+      {"size", facts.bytes},        {"digest", facts.digest},      {"details", details_json(facts)}};
+}
+
+Json capabilities_json(const ModelHost& host, const ModelFacts& facts) {
+  Json out = Json::array();
+  const bool tells_tools = host.source().unknown_tools == UnknownTools::kTold && !facts.chat_template.empty();
+  if (facts.writes_text) out.push_back("completion");
+  if (facts.writes_text && (facts.knows_tools || tells_tools)) out.push_back("tools");
+  if (facts.reads_images) out.push_back("vision");
+  if (facts.writes_text && facts.reasons) out.push_back("thinking");
+  if (facts.gives_embeddings) out.push_back("embedding");
+  return out;
 }
 
 // No prompt: the client wants the model loaded.
 void reply_loaded(Service& service, const Call& call, const std::string& model, bool is_chat) {
   service.with_model(call.exchange, model, [exchange = call.exchange, model, is_chat](ReadyModel&) {
     Json out = {{"model", model},
-                {"created_at", time_text(std::time(nullptr))},
+                {"created_at", utc_text(std::time(nullptr))},
                 {"done", true},
                 {"done_reason", "load"}};
     if (is_chat) {
@@ -249,7 +278,7 @@ void answer_ollama_generate(Service& service, const Call& call) {
   const auto prompt = get_string(*body, "prompt");
   if (!prompt) return reply_error(*call.exchange, prompt.error());
   if (prompt->value_or("").empty()) return reply_loaded(service, call, model->value_or(""), false);
-  for (const char* name : {"images", "suffix", "template", "context"}) {
+  for (const char* name : {"suffix", "template", "context"}) {
     const Json* value = find(*body, name);
     if (value && !is_nothing(*value)) {
       return reply_error(*call.exchange, Error(ErrorKind::kUnsupported,
@@ -260,7 +289,13 @@ void answer_ollama_generate(Service& service, const Call& call) {
   if (!raw) return reply_error(*call.exchange, raw.error());
   auto out = common_body(*body);
   if (!out) return reply_error(*call.exchange, out.error());
+  const Json* images = find(*body, "images");
+  const bool has_images = images && !is_nothing(*images);
   if (raw->value_or(false)) {
+    if (has_images) {
+      return reply_error(*call.exchange,
+                         Error(ErrorKind::kUnsupported, "Field \"images\" is not supported with \"raw\"."));
+    }
     (*out)["prompt"] = **prompt;
     return generate(service, call, Endpoint::kCompletions, false, std::move(out));
   }
@@ -268,13 +303,19 @@ void answer_ollama_generate(Service& service, const Call& call) {
   (*out)["messages"] = Json::array();
   if (system && !is_nothing(*system))
     (*out)["messages"].push_back({{"role", "system"}, {"content", *system}});
-  (*out)["messages"].push_back({{"role", "user"}, {"content", **prompt}});
+  Json content = **prompt;
+  if (has_images) {
+    auto parts = with_images(*images, &content);
+    if (!parts) return reply_error(*call.exchange, parts.error());
+    content = std::move(*parts);
+  }
+  (*out)["messages"].push_back({{"role", "user"}, {"content", std::move(content)}});
   generate(service, call, Endpoint::kChatCompletions, false, std::move(out));
 }
 
 void answer_ollama_tags(Service& service, const Call& call) {
   Json models = Json::array();
-  for (const auto& host : service.models().all()) models.push_back(tag_json(service, *host));
+  for (const auto& host : service.models().all()) models.push_back(tag_json(*host));
   reply_json(*call.exchange, {{"models", std::move(models)}});
 }
 
@@ -282,9 +323,9 @@ void answer_ollama_ps(Service& service, const Call& call) {
   Json models = Json::array();
   for (const auto& host : service.models().all()) {
     if (host->state() != ModelState::kReady) continue;
-    Json item = tag_json(service, *host);
+    Json item = tag_json(*host);
     item["size_vram"] = item["size"];
-    item["expires_at"] = time_text(std::time(nullptr) + 24 * 3600);
+    item["expires_at"] = utc_text(std::time(nullptr) + 24 * 3600);
     item["context_length"] = host->info() ? host->info()->ctx_len : 0;
     models.push_back(std::move(item));
   }
@@ -294,20 +335,35 @@ void answer_ollama_ps(Service& service, const Call& call) {
 void answer_ollama_show(Service& service, const Call& call) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
-  const Json* model = find(*body, "model") ? find(*body, "model") : find(*body, "name");
-  const auto host = service.admit(*call.exchange, model && model->is_string() ? model->text() : "");
+  // Ollama's own program sends an empty "model" beside the older "name".
+  std::string model;
+  for (const char* field : {"name", "model"}) {
+    auto text = get_string(*body, field);
+    if (!text) return reply_error(*call.exchange, text.error());
+    if (!text->value_or("").empty()) model = std::move(**text);
+  }
+  const auto host = service.admit(*call.exchange, model);
   if (!host) return;
-  const auto info = host->info();
-  Json facts = {{"general.architecture", info ? info->architecture : ""}};
-  if (info) facts[info->architecture + ".context_length"] = info->trained_ctx_len;
-  const bool gives_text = !info || info->pooling == "none";
+  const ModelFacts facts = host->facts();
+  const std::string& family = facts.architecture;
   reply_json(*call.exchange, {{"modelfile", ""},
                               {"parameters", ""},
-                              {"template", ""},
-                              {"details", details_json(*host)},
-                              {"model_info", std::move(facts)},
-                              {"modified_at", time_text(service.started())},
-                              {"capabilities", Json::array({gives_text ? "completion" : "embedding"})}});
+                              {"template", facts.chat_template},
+                              {"details", details_json(facts)},
+                              {"model_info",
+                               {{"general.architecture", family},
+                                {"general.basename", host->source().name},
+                                {"general.parameter_count", facts.parameters},
+                                {family + ".block_count", facts.layers},
+                                {family + ".context_length", facts.ctx_len},
+                                {family + ".embedding_length", facts.dim}}},
+                              {"modified_at", utc_text(facts.modified)},
+                              {"capabilities", capabilities_json(*host, facts)}});
+}
+
+// Clients ask this to see whether the server is there.
+void answer_ollama_running(Service&, const Call& call) {
+  call.exchange->reply(200, "Ollama is running", "text/plain; charset=utf-8");
 }
 
 void answer_ollama_version(Service&, const Call& call) {

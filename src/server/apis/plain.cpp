@@ -1,8 +1,6 @@
 // The endpoints of OpenAI's old APIs and those about the server itself: models, tokens, templates, state, metrics.
 #include "base/text.h"
-#include "engine/api_impl.h"
 #include "server/routes.h"
-#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -20,8 +18,57 @@ Json model_json(const Service& service, const ModelHost& host) {
     out["max_model_len"] = info->ctx_len;
     out["meta"] = {
         {"n_ctx_train", info->trained_ctx_len}, {"n_vocab", info->vocab_size}, {"size", info->weight_bytes}};
+    if (info->reads_images) out["capabilities"] = Json::array({"completion", "vision"});
   }
   return out;
+}
+
+// Clients see an adapter as a model.
+Json adapter_json(const Service& service, const ServedAdapter& adapter) {
+  return {{"id", adapter.name},    {"object", "model"},    {"created", service.started()},
+          {"owned_by", "doppler"}, {"root", adapter.path}, {"parent", adapter.model}};
+}
+
+Json anthropic_model(const Service& service, const std::string& name) {
+  return {
+      {"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", utc_text(service.started())}};
+}
+
+// Lists the defaults under the names of a body's fields.
+Json defaults_json(const ServiceOptions& options) {
+  const GenerateOptions& o = options.defaults;
+  const SamplingOptions& s = o.sampling;
+  Json biases = Json::object();
+  for (const auto& [token, bias] : s.logit_bias) biases[std::to_string(token)] = bias;
+  return {{"max_tokens", o.max_tokens},
+          {"temperature", s.temperature},
+          {"top_k", s.top_k},
+          {"top_p", s.top_p},
+          {"min_p", s.min_p},
+          {"repeat_penalty", s.repeat_penalty},
+          {"presence_penalty", s.presence_penalty},
+          {"frequency_penalty", s.frequency_penalty},
+          {"top_n_sigma", s.top_n_sigma},
+          {"typical_p", s.typical_p},
+          {"xtc_probability", s.xtc_probability},
+          {"xtc_threshold", s.xtc_threshold},
+          {"dynatemp_range", s.dynatemp_range},
+          {"dynatemp_exponent", s.dynatemp_exponent},
+          {"mirostat_tau", s.mirostat_tau},
+          {"mirostat_eta", s.mirostat_eta},
+          {"dry_multiplier", s.dry_multiplier},
+          {"dry_base", s.dry_base},
+          {"dry_allowed_length", s.dry_allowed_length},
+          {"dry_range", s.dry_range},
+          {"dry_sequence_breakers", s.dry_breakers},
+          {"min_tokens", s.min_tokens},
+          {"logit_bias", std::move(biases)},
+          {"seed", options.has_seed ? Json(s.seed) : Json()},
+          {"stop", o.stop},
+          {"ignore_eos", o.ignore_eos},
+          {"when_full", o.when_full == WhenFull::kSlide ? "slide" : "stop"},
+          {"json_blanks", o.grammar.json_blanks},
+          {"chunk_tokens", o.batch}};
 }
 
 void generate(Service& service, const Call& call, Endpoint endpoint) {
@@ -77,8 +124,7 @@ Result<Json> detokenize(ReadyModel& model, const Json& body) {
 
 Result<Json> apply_template(ReadyModel& model, const Json& body) {
   DP_TRY(const openai::ServedRequest request, openai::read_served(Endpoint::kChatCompletions, body, {}));
-  DP_TRY(const batch::ChatStart chat,
-         start_chat(model.model.impl().loaded->text, request.chat, request.options.grammar));
+  DP_TRY(const batch::ChatStart chat, model.start(request.chat, request.options.grammar));
   return Json{{"prompt", chat.prompt.text}};
 }
 
@@ -97,7 +143,7 @@ void ask(Service& service, const Call& call, Result<Json> (*answer)(ReadyModel&,
 
 }  // namespace
 
-// "ok" once the first model is there. It is answered while a model loads.
+// Says "ok" when the first model is there and its kernels ran. It answers while a model loads too.
 void answer_health(Service& service, const Call& call) {
   const ModelHost& first = *service.models().all().front();
   const bool is_ready = first.state() == ModelState::kReady;
@@ -113,14 +159,34 @@ void answer_health(Service& service, const Call& call) {
 
 void answer_models(Service& service, const Call& call) {
   Json list = Json::array();
-  for (const auto& host : service.models().all()) list.push_back(model_json(service, *host));
+  const bool is_anthropic = is_for_anthropic(*call.exchange);
+  for (const auto& host : service.models().all()) {
+    const std::string& name = host->source().name;
+    list.push_back(is_anthropic ? anthropic_model(service, name) : model_json(service, *host));
+    for (const ServedAdapter& adapter : service.adapters().of_model(name)) {
+      list.push_back(is_anthropic ? anthropic_model(service, adapter.name) : adapter_json(service, adapter));
+    }
+  }
+  if (is_anthropic) {
+    const Json first = list.front()["id"], last = list.back()["id"];
+    return reply_json(
+        *call.exchange,
+        {{"data", std::move(list)}, {"has_more", false}, {"first_id", first}, {"last_id", last}});
+  }
   // Some agents look for `models`.
   reply_json(*call.exchange, {{"object", "list"}, {"data", list}, {"models", list}});
 }
 
 void answer_model(Service& service, const Call& call) {
-  if (const auto host = service.admit(*call.exchange, call.rest))
-    reply_json(*call.exchange, model_json(service, *host));
+  const bool is_anthropic = is_for_anthropic(*call.exchange);
+  if (const auto adapter = service.adapters().find(call.rest)) {
+    return reply_json(*call.exchange, is_anthropic ? anthropic_model(service, adapter->name)
+                                                   : adapter_json(service, *adapter));
+  }
+  const auto host = service.admit(*call.exchange, call.rest);
+  if (!host) return;
+  reply_json(*call.exchange,
+             is_anthropic ? anthropic_model(service, host->source().name) : model_json(service, *host));
 }
 
 void answer_chat(Service& service, const Call& call) { generate(service, call, Endpoint::kChatCompletions); }
@@ -145,16 +211,10 @@ void answer_props(Service& service, const Call& call) {
     }
     models.push_back(std::move(item));
   }
-  const SamplingOptions& s = service.options().defaults.sampling;
   reply_json(*call.exchange, {{"total_slots", service.options().places},
                               {"most_waiting", service.options().most_waiting},
                               {"model_path", service.models().all().front()->source().path},
-                              {"default_generation_settings",
-                               {{"max_tokens", service.options().defaults.max_tokens},
-                                {"temperature", s.temperature},
-                                {"top_k", s.top_k},
-                                {"top_p", s.top_p},
-                                {"min_p", s.min_p}}},
+                              {"default_generation_settings", defaults_json(service.options())},
                               {"models", std::move(models)}});
 }
 
@@ -176,8 +236,9 @@ void answer_slots(Service& service, const Call& call) {
 }
 
 void answer_metrics(Service& service, const Call& call) {
-  call.exchange->reply(200, service.metrics().text(service.models(), service.connections()),
-                       "text/plain; version=0.0.4; charset=utf-8");
+  call.exchange->reply(
+      200, service.metrics().text(service.models(), service.connections(), service.options().counters),
+      "text/plain; version=0.0.4; charset=utf-8");
 }
 
 }  // namespace doppler::server

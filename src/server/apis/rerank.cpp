@@ -68,26 +68,37 @@ Result<Asked> read_asked(const Json& body) {
   return asked;
 }
 
-// Empty: the client left.
-Result<std::vector<Scored>> score_all(ReadyModel& ready, const Asked& asked, const Exchange& exchange) {
-  std::vector<Scored> out;
+struct AllScored {
+  std::vector<Scored> best_first;  // none: the client left
+  uint64_t tokens = 0;
+};
+
+Result<AllScored> score_all(ReadyModel& ready, const Asked& asked, const Exchange& exchange) {
+  AllScored out;
+  std::vector<Scored>& scored = out.best_first;
   for (const std::string& document : asked.documents) {
-    if (exchange.is_gone()) return std::vector<Scored>();
-    DP_TRY(const float score, ready.model.rerank(asked.query, document));
-    out.push_back({.index = out.size(), .score = score});
+    if (exchange.is_gone()) return AllScored();
+    uint32_t tokens = 0;
+    DP_TRY(const float score, ready.model.rerank(asked.query, document, &tokens));
+    scored.push_back({.index = scored.size(), .score = score});
+    out.tokens += tokens;
   }
-  std::ranges::stable_sort(out, std::ranges::greater(), &Scored::score);
+  std::ranges::stable_sort(scored, std::ranges::greater(), &Scored::score);
   return out;
 }
 
-Json answer_body(const Asked& asked, const std::string& model, const std::vector<Scored>& scored) {
+Json answer_body(const Asked& asked, const std::string& model, const AllScored& all) {
+  const std::vector<Scored>& scored = all.best_first;
   Json results = Json::array();
   for (uint32_t i = 0; i < asked.most; ++i) {
     Json one = {{"index", scored[i].index}, {"relevance_score", scored[i].score}};
     if (asked.tells_documents) one["document"] = {{"text", asked.documents[scored[i].index]}};
     results.push_back(std::move(one));
   }
-  return {{"object", "list"}, {"model", model}, {"results", std::move(results)}};
+  return {{"object", "list"},
+          {"model", model},
+          {"usage", {{"prompt_tokens", all.tokens}, {"total_tokens", all.tokens}}},
+          {"results", std::move(results)}};
 }
 
 }  // namespace
@@ -99,14 +110,15 @@ void answer_rerank(Service& service, const Call& call) {
   if (!asked) return reply_error(*call.exchange, asked.error());
   service.note_ignored(unknown_fields(*body, kFields));
   const std::string name = asked->model;
-  service.with_model(call.exchange, name,
-                     [exchange = call.exchange, asked = std::move(*asked)](ReadyModel& ready) {
-                       const auto scored = score_all(ready, asked, *exchange);
-                       if (!scored) return reply_error(*exchange, scored.error());
-                       if (scored->empty()) return;
-                       exchange->tell({.model = ready.name, .finish = "stop"});
-                       reply_json(*exchange, answer_body(asked, ready.name, *scored));
-                     });
+  service.with_model(
+      call.exchange, name, [exchange = call.exchange, asked = std::move(*asked)](ReadyModel& ready) {
+        const auto scored = score_all(ready, asked, *exchange);
+        if (!scored) return reply_error(*exchange, scored.error());
+        if (scored->best_first.empty()) return;
+        exchange->tell(
+            {.model = ready.name, .finish = "stop", .prompt_tokens = static_cast<uint32_t>(scored->tokens)});
+        reply_json(*exchange, answer_body(asked, ready.name, *scored));
+      });
 }
 
 }  // namespace doppler::server

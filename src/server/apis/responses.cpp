@@ -1,6 +1,7 @@
 // OpenAI's Responses: an answer is a list of items (reasoning, a message, calls), told by events that carry a number
 // each.
 #include "base/text.h"
+#include "server/apis/listing.h"
 #include "server/apis/responses_body.h"
 #include "server/routes.h"
 
@@ -13,9 +14,15 @@ namespace {
 
 constexpr const char* kIdPrefix = "resp_";
 
-Json text_part(const std::string& text) {
-  return {
-      {"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
+Json logprobs_of(std::span<const openai::ToldToken> tokens) {
+  if (tokens.empty()) return Json::array();
+  return openai::logprobs_json(openai::Endpoint::kChatCompletions, tokens)["content"];
+}
+Json text_part(const std::string& text, std::span<const openai::ToldToken> tokens = {}) {
+  return {{"type", "output_text"},
+          {"text", text},
+          {"annotations", Json::array()},
+          {"logprobs", logprobs_of(tokens)}};
 }
 Json reasoning_part(const std::string& text) { return {{"type", "reasoning_text"}, {"text", text}}; }
 
@@ -46,8 +53,8 @@ bool is_cut(const ChoiceAnswer& answer) {
 class ResponsesWriter : public openai::AnswerWriter {
  public:
   // `id`: of the answer, without its prefix; it is under way until the writer ends.
-  ResponsesWriter(ResponsesStore& store, ResponsesRequest request, std::string id)
-      : store_(store), request_(std::move(request)) {
+  ResponsesWriter(ResponsesStore& store, ResponsesRequest request, std::string id, bool tells_timings)
+      : store_(store), request_(std::move(request)), tells_timings_(tells_timings) {
     head_.id = std::move(id);
   }
   ~ResponsesWriter() override { store_.end(kIdPrefix + head_.id); }
@@ -61,25 +68,37 @@ class ResponsesWriter : public openai::AnswerWriter {
   }
 
   std::string event(uint32_t, const AnswerEvent& event, const ChoiceAnswer& answer) override {
+    timings_ = answer.timings;
     std::string out;
     switch (event.kind) {
       case AnswerEvent::Kind::kText:
         out = in_item(Item::kMessage, answer);
-        return out += text_delta("response.output_text.delta", event.text, true);
+        return out += text_delta(event.text, answer);
       case AnswerEvent::Kind::kReasoning:
         out = in_item(Item::kReasoning, answer);
-        return out += text_delta("response.reasoning_text.delta", event.text, false);
+        text_ += event.text;
+        return out += delta("response.reasoning_text.delta", {{"content_index", 0}, {"delta", event.text}});
       case AnswerEvent::Kind::kCall:
         out = close_item();
         return out += in_item(Item::kCall, answer);
       case AnswerEvent::Kind::kArguments:
         call_.arguments += event.text;
-        return item_event("response.function_call_arguments.delta", {{"delta", event.text}});
+        return delta("response.function_call_arguments.delta", {{"delta", event.text}});
     }
     return {};
   }
 
-  std::string end_choice(uint32_t, const ChoiceAnswer&) override { return close_item(); }
+  std::string progress(uint32_t, const ChoiceAnswer& answer, double seconds) override {
+    return event_text("response.in_progress",
+                      {{"response", response("in_progress", Json::array(), nullptr)},
+                       {"prompt_progress", openai::progress_json(openai::usage_of(answer.timings),
+                                                                 answer.timings.evaluated_tokens, seconds)}});
+  }
+
+  std::string end_choice(uint32_t, const ChoiceAnswer& answer) override {
+    if (item_ == Item::kMessage) take_tokens(answer);
+    return close_item();
+  }
 
   std::string end(const std::vector<ChoiceAnswer>& choices, const openai::Usage& usage) override {
     const bool cut = is_cut(choices[0]);
@@ -116,7 +135,8 @@ class ResponsesWriter : public openai::AnswerWriter {
     const Json& items = items_.empty() ? items_of(answer) : items_;
     store_.put(kIdPrefix + head_.id,
                {.body = response(is_cut(answer) ? "incomplete" : "completed", items, &usage),
-                .messages = std::move(messages)});
+                .messages = std::move(messages),
+                .items = request_.items});
   }
 
  private:
@@ -129,8 +149,8 @@ class ResponsesWriter : public openai::AnswerWriter {
     out.update(request_.shown);
     if (std::string_view(status) == "incomplete")
       out["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    out["usage"] = nullptr;
     if (usage) {
+      if (tells_timings_) out["timings"] = openai::timings_json(*usage);
       out["usage"] = {{"input_tokens", usage->prompt_tokens},
                       {"input_tokens_details", {{"cached_tokens", usage->cached_tokens}}},
                       {"output_tokens", usage->generated_tokens},
@@ -147,7 +167,8 @@ class ResponsesWriter : public openai::AnswerWriter {
       out.push_back(reasoning_item(id("rs_"), "completed", Json::array({reasoning_part(answer.reasoning)})));
     }
     if (!answer.text.empty() || answer.calls.empty()) {
-      out.push_back(message_item(id("msg_"), "completed", Json::array({text_part(answer.text)})));
+      out.push_back(
+          message_item(id("msg_"), "completed", Json::array({text_part(answer.text, answer.tokens)})));
     }
     for (const openai::ToolCall& call : answer.calls) out.push_back(call_item(id("fc_"), "completed", call));
     return out;
@@ -163,11 +184,22 @@ class ResponsesWriter : public openai::AnswerWriter {
     event.update(fields);
     return event_text(name, std::move(event));
   }
-  std::string text_delta(const char* name, const std::string& text, bool has_logprobs) {
-    text_ += text;
-    Json fields = {{"content_index", 0}, {"delta", text}};
-    if (has_logprobs) fields["logprobs"] = Json::array();
+  std::string delta(const char* name, Json fields) {
+    if (tells_timings_) fields["timings"] = openai::timings_json(openai::usage_of(timings_));
     return item_event(name, std::move(fields));
+  }
+  std::string text_delta(const std::string& text, const ChoiceAnswer& answer) {
+    text_ += text;
+    Json logprobs = logprobs_of(take_tokens(answer));
+    return delta("response.output_text.delta",
+                 {{"content_index", 0}, {"delta", text}, {"logprobs", std::move(logprobs)}});
+  }
+  // Takes the tokens since the last text, so that each is told once.
+  std::span<const openai::ToldToken> take_tokens(const ChoiceAnswer& answer) {
+    const size_t from = told_tokens_;
+    tokens_.insert(tokens_.end(), answer.tokens.begin() + static_cast<ptrdiff_t>(from), answer.tokens.end());
+    told_tokens_ = answer.tokens.size();
+    return std::span(answer.tokens).subspan(from);
   }
 
   std::string in_item(Item item, const ChoiceAnswer& answer) {
@@ -175,6 +207,7 @@ class ResponsesWriter : public openai::AnswerWriter {
     std::string out = close_item();
     item_ = item;
     text_.clear();
+    tokens_.clear();
     const char* prefix = item == Item::kMessage ? "msg_" : item == Item::kReasoning ? "rs_" : "fc_";
     id_ = prefix + head_.id + "_" + std::to_string(items_.size());
     if (item == Item::kCall)
@@ -193,7 +226,7 @@ class ResponsesWriter : public openai::AnswerWriter {
                        {{"name", call_.name}, {"arguments", call_.arguments}});
     } else {
       Json fields = {{"content_index", 0}, {"text", text_}};
-      if (item_ == Item::kMessage) fields["logprobs"] = Json::array();
+      if (item_ == Item::kMessage) fields["logprobs"] = logprobs_of(tokens_);
       out = item_event(item_ == Item::kMessage ? "response.output_text.done" : "response.reasoning_text.done",
                        std::move(fields));
       out += item_event("response.content_part.done", {{"content_index", 0}, {"part", part()}});
@@ -204,7 +237,7 @@ class ResponsesWriter : public openai::AnswerWriter {
     item_ = Item::kNone;
     return out;
   }
-  Json part() const { return item_ == Item::kReasoning ? reasoning_part(text_) : text_part(text_); }
+  Json part() const { return item_ == Item::kReasoning ? reasoning_part(text_) : text_part(text_, tokens_); }
   Json item_json(const char* status, Json content) const {
     if (item_ == Item::kCall) return call_item(id_, status, call_);
     return item_ == Item::kMessage ? message_item(id_, status, std::move(content))
@@ -214,10 +247,14 @@ class ResponsesWriter : public openai::AnswerWriter {
   ResponsesStore& store_;
   const ResponsesRequest request_;
   openai::AnswerHead head_;
+  const bool tells_timings_;
+  Timings timings_;  // so far
   uint64_t number_ = 0;
   // The item under way.
   Item item_ = Item::kNone;
   std::string id_, text_;
+  std::vector<openai::ToldToken> tokens_;  // of its text
+  size_t told_tokens_ = 0;                 // of the answer
   openai::ToolCall call_;
   Json items_ = Json::array();  // that are told
 };
@@ -227,22 +264,50 @@ class ResponsesWriter : public openai::AnswerWriter {
 void answer_responses(Service& service, const Call& call) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
-  auto read = read_responses(*body, service.responses());
+  const std::string id = call.exchange->id().substr(call.exchange->id().find('_') + 1);
+  auto read = read_responses(*body, id, service.responses());
   if (!read) return reply_error(*call.exchange, read.error());
+  service.note_ignored(read->ignored);
   auto request =
       openai::read_served(openai::Endpoint::kChatCompletions, read->chat, service.options().defaults);
-  const std::string id = call.exchange->id().substr(call.exchange->id().find('_') + 1);
+  const bool tells_timings = request && request->told.timings;
   service.responses().begin(kIdPrefix + id, [exchange = std::weak_ptr(call.exchange)] {
     if (const auto now = exchange.lock()) now->cancel();
   });
-  service.generate(call.exchange, std::move(request),
-                   std::make_unique<ResponsesWriter>(service.responses(), std::move(*read), id));
+  service.generate(
+      call.exchange, std::move(request),
+      std::make_unique<ResponsesWriter>(service.responses(), std::move(*read), id, tells_timings));
 }
 
+// The number of tokens of an input.
+void answer_input_tokens(Service& service, const Call& call) {
+  const auto body = body_of(*call.exchange);
+  if (!body) return reply_error(*call.exchange, body.error());
+  const auto read = read_responses(*body, "", service.responses());
+  if (!read) return reply_error(*call.exchange, read.error());
+  auto request =
+      openai::read_served(openai::Endpoint::kChatCompletions, read->chat, service.options().defaults);
+  if (!request) return reply_error(*call.exchange, request.error());
+  const std::string model = request->model;
+  service.with_model(
+      call.exchange, model, [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
+        const auto chat = ready.start(request.chat, request.options.grammar);
+        if (!chat) return reply_error(*exchange, chat.error());
+        reply_json(*exchange, {{"object", "response.input_tokens"}, {"input_tokens", chat->tokens.size()}});
+      });
+}
+
+// GET /v1/responses/ID and /v1/responses/ID/input_items
 void answer_response(Service& service, const Call& call) {
-  const auto stored = service.responses().get(call.rest);
+  constexpr std::string_view kItems = "/input_items";
+  const bool wants_items = call.rest.ends_with(kItems);
+  const std::string id =
+      wants_items ? call.rest.substr(0, call.rest.size() - kItems.size()) : std::string(call.rest);
+  const auto stored = service.responses().get(id);
+  if (stored && wants_items)
+    return reply_listing(*call.exchange, {stored->items.begin(), stored->items.end()});
   if (stored) return reply_json(*call.exchange, stored->body);
-  reply_error(*call.exchange, 404, "Response \"" + printable(call.rest) + "\" is not kept here.",
+  reply_error(*call.exchange, 404, "Response \"" + printable(id) + "\" is not kept here.",
               "invalid_request_error");
 }
 

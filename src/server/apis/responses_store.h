@@ -14,6 +14,7 @@ namespace doppler::server {
 struct StoredResponse {
   Json body;      // the answer that was sent
   Json messages;  // the conversation with its answer, as OpenAI's chats have it
+  Json items;     // its input
 };
 
 class ResponsesStore {

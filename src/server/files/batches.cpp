@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "engine/api_impl.h"
@@ -119,19 +120,12 @@ Result<Json> Batches::create(const Json& body) {
   Json record = {{"id", id},
                  {"object", "batch"},
                  {"endpoint", *endpoint},
-                 {"errors", nullptr},
                  {"input_file_id", file->id},
                  {"completion_window", kWindow},
                  {"status", "validating"},
-                 {"output_file_id", nullptr},
-                 {"error_file_id", nullptr},
                  {"created_at", std::time(nullptr)},
                  {"request_counts", counts_json(0, 0, 0)},
                  {"metadata", metadata ? *metadata : Json()}};
-  for (const char* when : {"in_progress_at", "expires_at", "finalizing_at", "completed_at", "failed_at",
-                           "expired_at", "cancelling_at", "cancelled_at"}) {
-    record[when] = nullptr;
-  }
   const std::lock_guard lock(mutex_);
   forget_oldest();
   if (batches_.size() >= kMostKept)
@@ -280,7 +274,7 @@ Result<void> Batches::find_model(Work& work) {
     if (error) {
       model->error = *error;
     } else if (auto scheduler = ready->model.scheduler()) {
-      model->start_chat = chat_starter(ready->model);
+      model->start_chat = chat_starter(ready->model, ready->unknown_tools);
       model->scheduler = std::move(*scheduler);
       model->token_text = [tokenizer = ready->model.impl().loaded->text.tokenizer](int32_t id) {
         return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
@@ -319,7 +313,7 @@ Result<void> Batches::keep_answers(Work& work) {
   Part parts[] = {{.name = "output", .field = "output_file_id"}, {.name = "error", .field = "error_file_id"}};
   for (Part& part : parts) {
     const std::string path = folder.path_of(part_name(work.id, part.name));
-    part.file = {std::fopen(path.c_str(), "wb"), std::fclose};
+    part.file = {open_stdio(path, "wb"), std::fclose};
     if (!part.file) return fail(ErrorKind::kIo, "Cannot write to %s.", path.c_str());
   }
   while (true) {

@@ -1,13 +1,7 @@
 #include "server/files/private_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -32,15 +26,15 @@ Result<std::unique_ptr<PrivateFolder>> PrivateFolder::open(const std::string& gi
   std::string path = given;
   std::error_code error;
   if (path.empty()) {
-    path = (fs::temp_directory_path(error) / "doppler-files-XXXXXX").string();
-    if (error || !::mkdtemp(path.data())) return failed("make", path);
+    path = make_temporary_folder("doppler-files-");
+    if (path.empty()) return failed("make", "a folder for temporary files");
   } else {
     fs::create_directories(fs::path(path).parent_path(), error);
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", path);
-    struct stat facts{};
-    if (::stat(path.c_str(), &facts) != 0) return failed("open", path);
-    if (!S_ISDIR(facts.st_mode)) return fail(ErrorKind::kInvalidInput, "%s is no folder.", path.c_str());
-    if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
+    const bool is_made = make_private_folder(path);
+    if (!is_made && errno == ENOTDIR && is_there(path))
+      return fail(ErrorKind::kInvalidInput, "%s is no folder.", path.c_str());
+    if (!is_made) return failed("make", path);
+    if (!is_private_folder(path)) {
       return fail(ErrorKind::kInvalidInput,
                   "Others can read %s, where clients' files are kept; only this user may read it (chmod "
                   "700).",
@@ -48,13 +42,11 @@ Result<std::unique_ptr<PrivateFolder>> PrivateFolder::open(const std::string& gi
     }
   }
   const std::string lock_path = path + "/" + kLockName;
-  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0) return failed("write to", lock_path);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    ::close(lock);
-    return fail(ErrorKind::kIo, "Another server keeps its files in %s now.", path.c_str());
-  }
-  return std::unique_ptr<PrivateFolder>(new PrivateFolder(std::move(path), given.empty(), lock));
+  OpenFile lock =
+      OpenFile::open(lock_path, {.writes = true, .makes = true, .readers = FileReaders::kOnlyUser});
+  if (!lock) return failed("write to", lock_path);
+  if (!lock.lock()) return fail(ErrorKind::kIo, "Another server keeps its files in %s now.", path.c_str());
+  return std::unique_ptr<PrivateFolder>(new PrivateFolder(std::move(path), given.empty(), std::move(lock)));
 }
 
 PrivateFolder::~PrivateFolder() {
@@ -62,7 +54,6 @@ PrivateFolder::~PrivateFolder() {
     std::error_code error;
     fs::remove_all(path_, error);
   }
-  ::close(lock_);
 }
 
 std::vector<std::string> PrivateFolder::names() const {
@@ -75,30 +66,26 @@ std::vector<std::string> PrivateFolder::names() const {
 
 Result<void> PrivateFolder::write(const std::string& name, std::string_view bytes) const {
   const std::string part = path_of(name) + kPartSuffix;
-  const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return failed("write to", part);
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
-  const bool is_written = bytes.empty() && ::fsync(file) == 0;
-  const Unexpected problem = failed("write to", part);
-  ::close(file);
-  if (!is_written) {
-    ::unlink(part.c_str());
+  OpenMode mode = kToWriteNew;
+  mode.readers = FileReaders::kOnlyUser;
+  OpenFile file = OpenFile::open(part, mode);
+  if (!file) return failed("write to", part);
+  if (!file.write(bytes) || !file.flush()) {
+    const Unexpected problem = failed("write to", part);
+    file.close();
+    remove_file(part);
     return problem;
   }
+  file.close();
   return rename(name + kPartSuffix, name);
 }
 
 Result<void> PrivateFolder::rename(const std::string& from, const std::string& to) const {
-  if (::rename(path_of(from).c_str(), path_of(to).c_str()) != 0) return failed("make", path_of(to));
+  if (!rename_path(path_of(from), path_of(to))) return failed("make", path_of(to));
   return {};
 }
 
-void PrivateFolder::remove(const std::string& name) const { ::unlink(path_of(name).c_str()); }
+void PrivateFolder::remove(const std::string& name) const { remove_file(path_of(name)); }
 
 std::string new_id(const char* prefix) {
   thread_local std::mt19937_64 random{std::random_device()()};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 
 namespace doppler::server {
@@ -28,12 +29,12 @@ class PrivateFolder {
   void remove(const std::string& name) const;  // if it is there
 
  private:
-  PrivateFolder(std::string path, bool is_temporary, int lock)
-      : path_(std::move(path)), is_temporary_(is_temporary), lock_(lock) {}
+  PrivateFolder(std::string path, bool is_temporary, OpenFile lock)
+      : path_(std::move(path)), is_temporary_(is_temporary), lock_(std::move(lock)) {}
 
   const std::string path_;
   const bool is_temporary_;
-  const int lock_;  // a file that is locked as long as the folder is used
+  OpenFile lock_;  // a file that is locked as long as the folder is used
 };
 
 // "file-0197...": the prefix, the time in milliseconds, so that ids are in order, and 48 random bits.

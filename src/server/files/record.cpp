@@ -1,6 +1,7 @@
 #include "server/files/record.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -25,7 +26,7 @@ std::vector<std::pair<std::string, Json>> read_records(const PrivateFolder& fold
   for (const std::string& name : folder.names()) {
     if (!name.starts_with(prefix) || !name.ends_with(kSuffix)) continue;
     std::stringstream text;
-    text << std::ifstream(folder.path_of(name), std::ios::binary).rdbuf();
+    text << std::ifstream(std::filesystem::path(folder.path_of(name)), std::ios::binary).rdbuf();
     auto record = parse_json(text.str(), folder.path_of(name));
     if (!record || !record->is_object()) {
       log(LogLevel::kWarning, "%s is no record and is left out.", folder.path_of(name).c_str());

@@ -26,21 +26,6 @@ Result<Value> stripped(Machine& m, const Value& self, const Arguments& arguments
   return m.text(std::string(strip(self.as_text(), &chars, kLeft, kRight)));
 }
 
-// A tuple asks for any of its texts.
-template <bool kStart>
-Result<Value> starts_or_ends(Machine& m, const Value& self, const Arguments& arguments) {
-  const char* what = kStart ? "startswith()" : "endswith()";
-  DP_TRY(const Bound a, bind(m, what, arguments, {"prefix"}, 1));
-  const Values one = {*a[0]};
-  for (const Value& part : a[0]->is(Kind::kTuple) ? a[0]->items() : one) {
-    DP_TRY(const std::string_view wanted, text_or(m, what, &part, ""));
-    DP_CHECK(m.spend(1 + wanted.size() / kBytesPerStep));
-    const std::string_view text = self.as_text();
-    if (kStart ? text.starts_with(wanted) : text.ends_with(wanted)) return Value::boolean(true);
-  }
-  return Value::boolean(false);
-}
-
 template <bool kStart>
 Result<Value> remove_affix(Machine& m, const Value& self, const Arguments& arguments) {
   const char* what = kStart ? "removeprefix()" : "removesuffix()";
@@ -164,6 +149,23 @@ Result<std::optional<Part>> part_of(Machine& m, const char* what, std::string_vi
   const size_t first = offsets[static_cast<size_t>(bounds[0])],
                last = offsets[static_cast<size_t>(bounds[1])];
   return Part{text.substr(first, last - first), bounds[0]};
+}
+
+// A tuple asks for any of its texts.
+template <bool kStart>
+Result<Value> starts_or_ends(Machine& m, const Value& self, const Arguments& arguments) {
+  const char* what = kStart ? "startswith()" : "endswith()";
+  DP_TRY(const Bound a, bind(m, what, arguments, {"prefix", "start", "end"}, 1));
+  DP_TRY(const std::optional<Part> where, part_of(m, what, self.as_text(), a[1], a[2]));
+  if (!where) return Value::boolean(false);
+  const std::string_view text = where->text;
+  const Values one = {*a[0]};
+  for (const Value& affix : a[0]->is(Kind::kTuple) ? a[0]->items() : one) {
+    DP_TRY(const std::string_view wanted, text_or(m, what, &affix, ""));
+    DP_CHECK(m.spend(1 + wanted.size() / kBytesPerStep));
+    if (kStart ? text.starts_with(wanted) : text.ends_with(wanted)) return Value::boolean(true);
+  }
+  return Value::boolean(false);
 }
 
 // Returns what find() or index() returns; for a missing text, find() gives -1 and index() an error.

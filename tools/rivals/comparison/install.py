@@ -168,7 +168,8 @@ def doppler_web(engine, home, build):
         raise Impossible(f"{core} does not exist; name the WebAssembly build with --doppler (cmake --preset wasm).")
     npm(engine, home, build)
     shutil.copytree(machine.REPOSITORY / "web", home / "doppler", ignore=shutil.ignore_patterns("node_modules", "page", "dist"))
-    shutil.copy(core, home / "doppler")
+    for module in core.parent.glob("doppler_core*.wasm"):
+        shutil.copy(module, home / "doppler")
 
 
 def fingerprint(engine):

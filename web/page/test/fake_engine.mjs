@@ -103,6 +103,7 @@ export class Doppler extends EventTarget {
   static cache = new ModelCache();
   /** Requests as they came, for the tests. */
   static requests = [];
+  static loads = 0;
 
   static async probe() {
     return {
@@ -117,10 +118,11 @@ export class Doppler extends EventTarget {
     return { bytes: String(name).includes('huge') ? 40 * 2 ** 30 : 15548928 };
   }
 
-  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024, grammars = '' } = {}) {
+  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024, grammars = '', images = false } = {}) {
     const name = typeof source === 'string' ? source : (source.name ?? source[0]?.name);
     if (String(name).includes('missing')) throw new DopplerError('io', `There is no model at ${name}: the server answered 404.`);
     if (String(name).includes('broken')) throw new DopplerError('unsupported', 'Architecture "nonsense" is not known.');
+    Doppler.loads++;
     const total = 15548928;
     const kSteps = String(name).includes('slow') ? 400 : 8;
     for (const [phase, most, rate] of [['download', total, 9e6], ['upload', total, 9e8], ['compile', 56, 200]]) {
@@ -136,7 +138,7 @@ export class Doppler extends EventTarget {
     model.info = {
       name: '', architecture: 'llama', synthetic: false, adapter: 'Fake Graphics 3000', provider: 'browser', lane, vocabSize: 8192, ctxLen: ctx, trainedCtxLen: 1024,
       weightBytes: total, cacheBytes: 4 << 20, scratchBytes: 8 << 20, loadSeconds: 0.8, hasTokenizer: true, hasChatTemplate: !String(name).includes('base'),
-      variants: ['matvec.q4_k.subgroup'], selfTest: null, grammars: grammars !== '',
+      variants: ['matvec.q4_k.subgroup'], selfTest: null, grammars: grammars !== '', readsImages: images,
     };
     return model;
   }
@@ -146,7 +148,8 @@ export class Doppler extends EventTarget {
       create: async (request) => {
         Doppler.requests.push(request);
         if (this.isUnloaded) throw new DopplerError('invalid-input', 'The model was unloaded.');
-        const question = request.messages.at(-1).content;
+        const { content } = request.messages.at(-1);
+        const question = Array.isArray(content) ? content.map(({ text = '' }) => text).join('') : content;
         if (question.includes('call') && request.tools) return calling(request);
         let isThought = false;
         const chunkOf = (word, finish_reason) => {

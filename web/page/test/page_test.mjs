@@ -133,9 +133,11 @@ check('system prompt, sampler and seed go with the next question', async () => {
   assert.deepEqual([request.temperature, request.seed], [0.3, 7]);
 });
 
-check('answers in JSON: the model is loaded again for them, and the schema goes with the question', async () => {
+check('answers in JSON: the schema goes with the question to the model that is loaded', async () => {
+  const loads = () => page.evaluate(async () => (await import(`${location.origin}/doppler.mjs`)).Doppler.loads);
+  const before = await loads();
   await page.getByRole('button', { name: 'Sampler and system prompt' }).click();
-  await page.getByLabel('JSON (the model is loaded again for it)').check();
+  await page.getByLabel('JSON', { exact: true }).check();
   await page.getByLabel('JSON schema').fill('{"type": "boolean"');
   await page.getByLabel('JSON schema').press('Tab');
   await page.getByText('The schema is no JSON.').waitFor();
@@ -144,8 +146,9 @@ check('answers in JSON: the model is loaded again for them, and the schema goes 
   await ask(page, 'a fox in JSON');
   const request = await page.evaluate(async () => (await import(`${location.origin}/doppler.mjs`)).Doppler.requests.at(-1));
   assert.deepEqual(request.response_format, { type: 'json_schema', json_schema: { schema: { type: 'boolean' } } });
+  assert.equal(await loads(), before);
   await page.getByRole('button', { name: 'Sampler and system prompt' }).click();
-  await page.getByLabel('JSON (the model is loaded again for it)').uncheck();
+  await page.getByLabel('JSON', { exact: true }).uncheck();
   await page.getByRole('button', { name: 'Close settings' }).click();
 });
 
@@ -210,6 +213,37 @@ check('a file is loaded by the picker and by a drop', async () => {
     document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
   });
   await page.locator('[data-state="ready"]').filter({ hasText: 'dropped' }).waitFor();
+});
+
+check('pictures are picked, pasted and dropped, taken back, sent and edited with their message', async () => {
+  const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC', 'base64');
+  const waiting = page.getByRole('list', { name: 'Pictures of the message' }).locator('img');
+  await page.getByRole('link', { name: 'Chat', exact: true }).click();
+  await page.locator('.composer input[type=file]').setInputFiles([{ name: 'a.png', mimeType: 'image/png', buffer: png }, { name: 'b.png', mimeType: 'image/png', buffer: png }]);
+  await waiting.nth(1).waitFor();
+  for (const kind of ['paste', 'drop']) {
+    await page.evaluate(async ([event, text]) => {
+      const data = new DataTransfer();
+      data.items.add(new File([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))], 'c.png', { type: 'image/png' }));
+      const target = /** @type {any} */ (document.getElementById('composer-text'));
+      target.dispatchEvent(event === 'paste' ? new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+        : new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+    }, [kind, png.toString('base64')]);
+  }
+  await waiting.nth(3).waitFor();
+  await page.getByRole('button', { name: 'Remove picture 4' }).click();
+  await page.getByRole('button', { name: 'Remove picture 3' }).click();
+  await ask(page, 'What is this?');
+  await page.locator('.message.user').last().locator('img').nth(1).waitFor();
+  const sent = async () => page.evaluate(async () => (await import(`${location.origin}/doppler.mjs`)).Doppler.requests.at(-1).messages.at(-1).content);
+  const url = `data:image/png;base64,${png.toString('base64')}`;
+  const wanted = (text) => [{ type: 'image_url', image_url: { url } }, { type: 'image_url', image_url: { url } }, { type: 'text', text }];
+  assert.deepEqual(await sent(), wanted('What is this?'));
+  await page.locator('.message.user').last().getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Edit the message').fill('And now?');
+  await page.getByLabel('Edit the message').press('Enter');
+  await page.locator('.message:last-child .figures').waitFor();
+  assert.deepEqual(await sent(), wanted('And now?'));
 });
 
 check('the bench fills table and plots and exports its report', async () => {

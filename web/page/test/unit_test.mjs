@@ -178,6 +178,9 @@ check('a foreign file is refused with a sentence, and unknown fields do not come
   const file = (conversation) => JSON.stringify({ format: 'doppler-conversations', version: 1, conversations: [conversation] });
   const good = { id: 'i', title: 't', created: 1, updated: 1, messages: [], chosen: {}, onclick: 'x' };
   assert.deepEqual(parseExport(file(good)), [{ id: 'i', title: 't', created: 1, updated: 1, system: '', messages: [], chosen: {} }]);
+  const asked = (pictures) => parseExport(file({ ...good, messages: [{ id: 'm', parent: null, role: 'user', content: '', pictures }] }))[0].messages[0].pictures;
+  assert.deepEqual(asked(['data:image/png;base64,AAAA']), ['data:image/png;base64,AAAA']);
+  assert.equal(asked(['https://example.org/tracker.png']), undefined);
   assert.throws(() => parseExport('no'), /not JSON/);
   assert.throws(() => parseExport('{"format":"x"}'), /"format" is "x"/);
   assert.throws(() => parseExport('{"format":"doppler-conversations","version":2,"conversations":[]}'), /version is 2/);
@@ -234,10 +237,10 @@ check('settings are kept, and become a request', () => {
   const again = new Settings(storage);
   const { temperature, seed, stop } = /** @type {any} */ (again.sampling());
   assert.deepEqual({ temperature, seed, stop }, { temperature: 0, seed: 7, stop: ['END', 'STOP'] });
-  assert.deepEqual(again.loading(), { lane: 'fast', kv: 'f16', ctx: 2048 });
+  assert.deepEqual(again.loading(), { lane: 'fast', kv: 'f16', ctx: 2048, grammars: 'vendor/xgrammar.js' });
   assert.deepEqual(again.form(), {});
   again.set({ form: 'json' });
-  assert.deepEqual([again.form(), again.loading().grammars], [{ response_format: { type: 'json_object' } }, 'vendor/xgrammar.js']);
+  assert.deepEqual(again.form(), { response_format: { type: 'json_object' } });
   again.set({ schema: '{"type": "boolean"}' });
   assert.deepEqual(again.form().response_format, { type: 'json_schema', json_schema: { schema: { type: 'boolean' } } });
   again.set({ schema: '{' });

@@ -1,0 +1,42 @@
+// Opens the adapters that a model is loaded with: those that all answers have, and those that answers ask for by name.
+// Read next: adapter_registry_native.h, model/adapter_set.h (which adapters are on the device).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/task.h"
+#include "doppler/doppler.h"
+#include "formats/adapters/fit_adapter.h"
+#include "model/adapter_arena.h"
+
+namespace doppler::engine {
+
+// The adapters that LoadOptions names, opened.
+struct AdapterSources {
+  struct File {
+    std::unique_ptr<formats::FileSet> files;
+    std::string name;  // empty: all answers have it
+    float scale = 1;
+  };
+  std::vector<File> files;
+  uint32_t slots = 0, rank = 0;
+};
+
+struct NamedAdapter {
+  std::string name;
+  float scale = 1;
+  std::shared_ptr<const formats::FittedAdapter> adapter;
+};
+
+// Opens an adapter of this model. Errors: the files are no adapter, or none of this model.
+Task<Result<std::shared_ptr<const formats::FittedAdapter>>> open_fitted(
+    std::unique_ptr<formats::FileSet> files, const formats::ModelConfig& config);
+
+// Call this before the model is loaded. It fills the room that adapters need, and gives those with names. If an adapter
+// that all answers have replaces whole tensors, they take the place of the checkpoint's.
+Task<Result<std::vector<NamedAdapter>>> open_adapters(AdapterSources sources, formats::Checkpoint& checkpoint,
+                                                      model::AdapterRoom& room);
+
+}  // namespace doppler::engine

@@ -1,0 +1,227 @@
+#include "model/draft_plans.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "gpu/objects_made.h"
+
+namespace doppler::model {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kWord = sizeof(uint32_t);
+constexpr uint32_t kNextRows = 2;  // of a step with a next-token layer
+
+std::string name_of(const DraftNeed& need, uint32_t rows) {
+  return format_text("draft.%s.%u.%s", drafter_name(need.drafter), rows, need.greedy ? "greedy" : "sample") +
+         (need.penalties ? ".penalties" : "") + (need.parts.all_samplers ? ".samplers" : "") +
+         (need.parts.logprobs ? ".logprobs" : "") + (need.parts.masks ? ".masks" : "");
+}
+
+}  // namespace
+
+DraftNeed draft_need_of(const GenerationSettings& settings) {
+  const bool greedy = takes_greedy_plan(settings);
+  return {
+      .drafter = settings.masked || settings.drafter == Drafter::kModel ? Drafter::kGiven : settings.drafter,
+      .greedy = greedy,
+      .parts = greedy ? SamplerParts() : parts_of(settings),
+      .penalties = has_penalties(settings)};
+}
+
+const char* drafter_name(Drafter drafter) {
+  switch (drafter) {
+    case Drafter::kLookup:
+      return "lookup";
+    case Drafter::kNextLayer:
+      return "next";
+    case Drafter::kModel:
+      return "model";
+    case Drafter::kGiven:
+      return "given";
+    default:
+      return "none";
+  }
+}
+
+Task<Result<gpu::Buffer*>> DraftPlans::buffer(gpu::Device& device, gpu::PlanBuilder& builder,
+                                              const char* name, uint64_t bytes, kernels::TensorView* view) {
+  gpu::BufferDesc desc{.name = name, .bytes = (bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
+  DP_CO_TRY(gpu::Buffer made, co_await device.create_buffer(std::move(desc)));
+  buffers_.push_back(std::move(made));
+  *view = builder.external(buffers_.back());
+  co_return &buffers_.back();
+}
+
+Task<Result<void>> DraftPlans::make_text(gpu::Device& device, gpu::PlanBuilder& builder) {
+  if (text_) co_return Result<void>();
+  places_ = 2 * shape_.ctx_len + 1;  // a prediction as long as the context, and a word between
+  DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text", kernels::text_words(places_) * kWord,
+                                   &views_.text));
+  views_.text.bytes = kernels::text_words(places_) * kWord;
+  co_return Result<void>();
+}
+
+Task<Result<void>> DraftPlans::make_buffers(gpu::Device& device, gpu::PlanBuilder& builder,
+                                            DraftShape shape) {
+  shape_ = shape;
+  DP_CO_CHECK(co_await make_text(device, builder));
+  [[maybe_unused]] gpu::Buffer* made = nullptr;
+  DP_CO_TRY(made, co_await buffer(device, builder, "next_drafts", kNextRows * kWord, &views_.next));
+  co_return Result<void>();
+}
+
+void DraftPlans::begin(gpu::Device& device, gpu::PlanBuilder builder, DraftShape shape,
+                       const ChoicePlans& choices) {
+  device_ = &device;
+  choices_ = &choices;
+  builder_ = std::move(builder);
+  shape_ = shape;
+}
+
+std::vector<uint32_t> DraftPlans::rows_of(Drafter drafter) const {
+  std::vector<uint32_t> out;
+  for (const DraftKind& kind : kDraftKinds) {
+    if (kind.drafter == drafter && kind.rows <= shape_.most_rows) out.push_back(kind.rows);
+  }
+  return out;
+}
+
+const DraftPlans::Made* DraftPlans::find(const DraftNeed& need) const {
+  const auto found = std::ranges::find(made_, need, &Made::need);
+  return found == made_.end() ? nullptr : &*found;
+}
+
+std::span<const uint32_t> DraftPlans::rows(const DraftNeed& need) const {
+  const Made* const made = find(need);
+  return made ? std::span<const uint32_t>(made->rows) : std::span<const uint32_t>();
+}
+
+bool DraftPlans::may_add(const DraftNeed& need) const {
+  return device_ && rows(need).size() < rows_of(need.drafter).size() &&
+         std::ranges::find(failed_, need) == failed_.end();
+}
+
+Task<Result<void>> DraftPlans::add(DraftNeed need, Record record, RecordText record_text) {
+  if (!may_add(need)) co_return Result<void>();
+  const auto start = Clock::now();
+  const uint64_t objects_before = gpu::objects_made(device_->counters());
+  auto building = build(need, record, record_text);
+  const Result<void> built = co_await std::move(building);
+  if (!built) {
+    failed_.push_back(need);
+    co_return built;
+  }
+  objects_created_ += gpu::objects_made(device_->counters()) - objects_before;
+  log(LogLevel::kInfo, "The plan of steps of %u rows that draft (%s) was made in %.2f s.", rows(need).back(),
+      drafter_name(need.drafter), std::chrono::duration<double>(Clock::now() - start).count());
+  co_return Result<void>();
+}
+
+// Makes the plan of the next number of rows. One at a time: a decode step can be queued after each.
+Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText record_text) {
+  DP_CO_CHECK(co_await make_text(*device_, *builder_));
+  [[maybe_unused]] gpu::Buffer* made = nullptr;
+  if (!views_.logits.valid()) {
+    const uint64_t rows = shape_.most_rows;
+    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_choices", rows * kWord, &views_.choices));
+    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits", rows * shape_.vocab_size * kWord,
+                                    &views_.logits));
+  }
+  DP_CO_CHECK(co_await make_rows(*builder_, need));
+  gpu::PlanBuilder builder = *builder_;
+  if (!text_plan_) DP_CO_CHECK(record_text(builder));
+  const std::vector<uint32_t> kinds = rows_of(need.drafter);
+  const uint32_t next_rows = kinds[rows(need).size()];
+  const PlanRow row{.name = name_of(need, next_rows),
+                    .max_rows = next_rows,
+                    .logits_rows = lowering::LogitsRows::kAll,
+                    .greedy = need.greedy,
+                    .drafter = need.drafter};
+  DP_CO_CHECK(record(builder, row, need));
+  auto building = builder.build(*device_, {});
+  DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));
+  std::ranges::move(built.owned, std::back_inserter(owned_));
+  auto next = built.plans.begin();
+  if (!text_plan_) text_plan_ = std::move(*next++);
+  auto made_for = std::ranges::find(made_, need, &Made::need);
+  if (made_for == made_.end()) {
+    made_for = made_.insert(made_.end(), Made{.need = need, .rows = {}, .plans = {}});
+    made_for->rows.reserve(kinds.size());  // callers hold references
+    made_for->plans.reserve(kinds.size());
+  }
+  made_for->plans.push_back(std::move(*next));
+  made_for->rows.push_back(next_rows);
+  co_return Result<void>();
+}
+
+// Makes the buffers that each row of a choice reads, unless the choice is greedy. ChoicePlans has made the buffers of
+// the parts: it does so before a generation that asks for them begins.
+Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed need) {
+  if (need.greedy) co_return Result<void>();
+  const uint64_t rows = shape_.most_rows;
+  [[maybe_unused]] gpu::Buffer* made = nullptr;
+  if (!params_) {
+    DP_CO_TRY(bias_, co_await buffer(*device_, builder, "draft_bias",
+                                     rows * kernels::kMaxLogitBias * 2 * kWord, &views_.bias));
+    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts", rows * shape_.vocab_size * kWord,
+                                    &views_.counts));
+    DP_CO_TRY(params_, co_await buffer(*device_, builder, "draft_params", rows * kernels::kSampleParamsStride,
+                                       &views_.params));
+  }
+  if (need.parts.all_samplers && !breakers_) {
+    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_sampler_states",
+                                    rows * sizeof(kernels::MoreState), &views_.more));
+    const uint64_t words = kernels::breaker_words(shape_.vocab_size);
+    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers", rows * words * kWord,
+                                         &views_.breakers));
+    views_.past.more = builder.external(*choices_->more());
+  }
+  if (need.parts.masks && !masks_) {
+    const uint64_t words = kernels::mask_words(shape_.vocab_size);
+    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kWord, &views_.masks));
+  }
+  if (need.parts.logprobs) views_.past.logprobs = builder.external(*choices_->logprobs());
+  co_return Result<void>();
+}
+
+Result<void> DraftPlans::write_settings(gpu::Device& device, const GenerationSettings& settings,
+                                        const PastTokens& past) const {
+  kernels::SampleParams params = settings.sampling;
+  params.greedy = settings.greedy ? 1 : 0;
+  params.bias_count = static_cast<uint32_t>(settings.logit_bias.size());
+  for (uint32_t row = 0; row < shape_.most_rows; ++row) {
+    DP_CHECK(device.write(*params_, row * kernels::kSampleParamsStride, bytes_of(params)));
+    if (!settings.logit_bias.empty()) {
+      const uint64_t at = row * uint64_t{kernels::kMaxLogitBias} * 2 * kWord;
+      DP_CHECK(device.write(*bias_, at, bytes_of(settings.logit_bias)));
+    }
+    if (parts_of(settings).all_samplers) {
+      DP_CHECK(device.write(*breakers_, row * past.breakers.size() * kWord, bytes_of(past.breakers)));
+    }
+  }
+  return {};
+}
+
+Result<void> DraftPlans::write_given(gpu::Device& device, uint32_t token, const DecodeSteps& steps) const {
+  std::vector<uint32_t> rows = {token};
+  rows.insert(rows.end(), steps.given.begin(), steps.given.end());
+  const auto given = static_cast<uint32_t>(steps.given.size());
+  DP_CHECK(device.write(*text_, kernels::kTextGiven * kWord, bytes_of(given)));
+  DP_CHECK(device.write(*text_, kernels::kTextRows * kWord, bytes_of(rows)));
+  for (size_t row = 0; row < steps.masks.size(); ++row) {
+    const std::vector<uint32_t> words = mask_row(steps.masks[row], shape_.vocab_size);
+    DP_CHECK(device.write(*masks_, row * words.size() * kWord, bytes_of(words)));
+  }
+  return {};
+}
+
+const gpu::Plan& DraftPlans::plan(const DraftNeed& need, uint32_t rows) const {
+  const Made& made = *find(need);
+  return made.plans[static_cast<size_t>(std::ranges::find(made.rows, rows) - made.rows.begin())];
+}
+
+}  // namespace doppler::model

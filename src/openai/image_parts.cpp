@@ -1,0 +1,47 @@
+#include "openai/image_parts.h"
+
+#include "base/base64.h"
+#include "base/text.h"
+
+namespace doppler::openai {
+namespace {
+
+constexpr std::string_view kData = "data:", kBase64 = ";base64,";
+constexpr size_t kShown = 40;  // of an address in a message
+
+}  // namespace
+
+bool is_image_part(const Json& part) {
+  const Json* type = find(part, "type");
+  return type && (*type == "image_url" || *type == "input_image");
+}
+
+Result<std::string> read_image_part(const Json& part) {
+  const Json* given = find(part, "image_url");
+  const Json* inner = given ? find(*given, "url") : nullptr;
+  if (inner) given = inner;
+  if (!given || !given->is_string()) {
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"messages.content\" has a part with a picture, but no \"image_url\" in it.");
+  }
+  const std::string_view url = given->text();
+  const size_t comma = url.find(kBase64);
+  if (!url.starts_with(kData) || comma == url.npos) {
+    return fail(ErrorKind::kUnsupported,
+                "Field \"messages.content\" has a picture at \"%s\"; allowed are data URLs in base64 "
+                "(data:image/png;base64,...).",
+                printable(std::string(url.substr(0, kShown))).c_str());
+  }
+  std::optional<std::string> bytes = from_base64(url.substr(comma + kBase64.size()));
+  if (!bytes || bytes->empty()) {
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"messages.content\" has a picture whose data URL is not base64.");
+  }
+  return std::move(*bytes);
+}
+
+Json image_part(const std::string& media_type, const std::string& base64) {
+  return {{"type", "image_url"}, {"image_url", {{"url", "data:" + media_type + ";base64," + base64}}}};
+}
+
+}  // namespace doppler::openai

@@ -1,0 +1,131 @@
+"""`doppler serve` with a model that sees: pictures by the APIs of OpenAI, Anthropic and Ollama, one request at a time
+and several at once.
+  python3 images_test.py --doppler PROGRAM --model FOLDER --images FOLDER [unittest options]
+The model is the case qwen3_vl of tests/data/vision.tar.xz, the pictures are those of images.tar.xz, both unpacked."""
+
+import base64
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+
+from served import Served
+
+DOPPLER, MODEL, IMAGES = "doppler", "", ""
+FLAGS = ("--ctx", "256", "--parallel", "4", "--temp", "0", "--lane", "exact")
+
+
+def picture(name):
+    with open(os.path.join(IMAGES, name), "rb") as file:
+        return base64.b64encode(file.read()).decode()
+
+
+def url(name):
+    return f"data:image/png;base64,{picture(name)}"
+
+
+def words(prompt):
+    """The user's text of a prompt of the references."""
+    with open(os.path.join(MODEL, "prompts.json"), encoding="utf-8") as file:
+        parts = json.load(file)[prompt]["messages"][0]["content"]
+    return next(part["text"] for part in parts if part["type"] == "text")
+
+
+def setUpModule():
+    ImageCase.served = Served(DOPPLER, *FLAGS, model="seer=" + MODEL, template=None)
+    while ImageCase.served.ask("GET", "/health")[0] != 200:
+        assert ImageCase.served.process.poll() is None
+        time.sleep(0.1)
+
+
+def tearDownModule():
+    ImageCase.served.end()
+    assert ImageCase.served.process.returncode == 0
+
+
+class ImageCase(unittest.TestCase):
+    served = None
+
+    def good(self, path, body):
+        status, _, answer = self.served.post(path, {"ignore_eos": True, "max_tokens": 6, **body})
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def refused(self, path, body):
+        status, _, answer = self.served.post(path, body)
+        self.assertEqual(status, 400, answer)
+        error = answer["error"]
+        return error if isinstance(error, str) else error["message"]
+
+    def chat(self, *names, text=None):
+        parts = [{"type": "image_url", "image_url": {"url": url(name)}} for name in names]
+        parts.append({"type": "text", "text": text or words("start")})
+        answer = self.good("/v1/chat/completions", {"messages": [{"role": "user", "content": parts}]})
+        return answer["choices"][0]["message"]["content"], answer["usage"]
+
+
+class Apis(ImageCase):
+    def test_a_picture_has_the_references_tokens_and_is_cached(self):
+        text, usage = self.chat("a.png", text="What is this, and where? " + words("start"))
+        again, usage_again = self.chat("a.png", text="What is this, and where? " + words("start"))
+        self.assertEqual(again, text)
+        self.assertGreater(usage_again["prompt_tokens_details"]["cached_tokens"], 16)
+        self.assertEqual(usage_again["prompt_tokens"], usage["prompt_tokens"])
+        self.assertNotEqual(self.chat("s_exif6.png", text="What is this, and where? " + words("start"))[0], text)
+
+    def test_every_api_gives_the_same_answer(self):
+        wanted = self.chat("a.png")[0]
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture("a.png")}}
+        body = {"messages": [{"role": "user", "content": [image, {"type": "text", "text": words("start")}]}]}
+        self.assertEqual(self.good("/v1/messages", body)["content"][0]["text"], wanted)
+        asked = {"role": "user", "content": words("start"), "images": [picture("a.png")]}
+        options = {"num_predict": 6, "ignore_eos": True}
+        body = {"messages": [asked], "stream": False, "options": options}
+        self.assertEqual(self.good("/api/chat", body)["message"]["content"], wanted)
+        body = {"prompt": words("start"), "images": [picture("a.png")], "stream": False, "options": options}
+        self.assertEqual(self.good("/api/generate", body)["response"], wanted)
+        parts = [{"type": "input_image", "image_url": url("a.png")}, {"type": "input_text", "text": words("start")}]
+        body = {"input": [{"role": "user", "content": parts}], "max_output_tokens": 6}
+        self.assertEqual(self.good("/v1/responses", body)["output"][-1]["content"][0]["text"], wanted)
+
+    def test_pictures_and_texts_at_once_are_each_by_itself(self):
+        kinds = [("a.png",), (), ("c.png", "a.png"), ("b.png",)]
+        alone = [self.chat(*kind)[0] for kind in kinds]
+        got = [None] * 2 * len(kinds)
+
+        def ask(i):
+            got[i] = self.chat(*kinds[i % len(kinds)])[0]
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(got))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(got, alone * 2)
+
+    def test_what_cannot_be_read_is_named(self):
+        def part(address):
+            content = [{"type": "image_url", "image_url": {"url": address}}]
+            return {"messages": [{"role": "user", "content": content}]}
+
+        chat = "/v1/chat/completions"
+        self.assertIn("https://example.org/a.png", self.refused(chat, part("https://example.org/a.png")))
+        self.assertIn("base64", self.refused(chat, part("data:image/png;base64,???")))
+        self.assertIn("known formats are PNG", self.refused(chat, part("data:image/png;base64,aGVsbG8gaGVsbG8=")))
+        self.assertIn("A PNG picture cannot be read", self.refused(chat, part(url("a.png")[:398])))
+        self.assertIn("base64", self.refused("/api/chat", {"messages": [{"role": "user", "images": [1]}]}))
+
+    def test_capabilities_say_vision(self):
+        self.assertIn("vision", self.good("/api/show", {"model": "seer"})["capabilities"])
+        self.assertIn("vision", self.served.ask("GET", "/v1/models")[2]["data"][0]["capabilities"])
+        self.assertIn("vision", self.served.ask("GET", "/props")[2]["models"][0]["capabilities"])
+
+
+if __name__ == "__main__":
+    for flag in ("--doppler", "--model", "--images"):
+        at = sys.argv.index(flag)
+        globals()[flag[2:].upper()] = sys.argv[at + 1]
+        del sys.argv[at:at + 2]
+    unittest.main()

@@ -1,0 +1,39 @@
+# Pictures by --image and /image, of folders and of GGUF files with the tower in a file of its own. The models are tiny
+# and random: what they write is no text.
+
+== a GGUF pair writes what the folder writes, and another picture changes it
+needs webgpu vision
+$ cp $VISION/qwen3_vl/gguf/* .
+$ doppler run $FLAGS -m $VISION/qwen3_vl --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > folder 2> log; cat log | grep -v "No GPU"; test -s folder
+exit 0
+$ doppler run $FLAGS -m text.gguf --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > pair 2> log; cmp folder pair
+$ doppler run $FLAGS -m text.gguf --image $IMAGES/d.png --temp 0 --max-tokens 8 -q "what" > other 2> log; cmp -s folder other
+exit 1
+
+== a conversation shows a picture by /image
+needs webgpu vision
+$ printf '/image %s\nwhat\n/image none.png\n/bye\n' $IMAGES/a.png > lines
+$ doppler run $FLAGS -i -m $VISION/qwen3_vl --temp 0 --max-tokens 4 < lines > said 2>&1; grep -c "Cannot open none.png" said
+1
+
+== files that are no tower, no picture or not alone are named
+needs webgpu vision
+$ cp $VISION/qwen3_vl/gguf/* .
+$ doppler run $FLAGS -m text.gguf --mmproj text.gguf --image $IMAGES/b.png hi 2>&1 | grep -v "No GPU"
+doppler: text.gguf is no file of a vision tower: its "general.architecture" is not "clip".
+$ doppler run $FLAGS -m $VISION/qwen3_vl --mmproj mmproj.gguf --image $IMAGES/b.png hi 2>&1 | grep -v "No GPU"
+~doppler: --mmproj belongs to GGUF models; .*/qwen3_vl has its vision tower in its own files\.
+$ doppler run $FLAGS -m mmproj.gguf hi 2>&1 | grep -v "No GPU"
+doppler: This is the vision tower of a model; name the model's own file, and this one with --mmproj.
+$ echo hello > no.png; doppler run $FLAGS -m text.gguf --image no.png hi 2>&1 | grep -v "No GPU"
+doppler: A picture begins with the bytes "68 65 6c 6c 6f 0a"; known formats are PNG, JPEG, WebP, GIF, BMP.
+  While reading no.png.
+$ cp mmproj.gguf mmproj-2.gguf; doppler run $FLAGS -m text.gguf --image $IMAGES/b.png hi 2>&1 | grep -v "No GPU"
+doppler: text.gguf has 2 files of vision towers beside it, such as mmproj-2.gguf; --mmproj FILE names one.
+doppler: This model reads no pictures.
+$ doppler run $FLAGS -m text.gguf --mmproj mmproj-2.gguf --image $IMAGES/b.png --temp 0 --max-tokens 2 -q hi > said 2>&1; test -s said
+
+== a model without a tower says so
+needs webgpu model vision
+$ doppler run $FLAGS --image $IMAGES/b.png hi 2>&1 | grep -v "No GPU"
+doppler: This model reads no pictures.
