@@ -1,11 +1,10 @@
 // The table of number types and block formats for dtype.h: a new format is a row.
 #include "base/dtype.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
+#include "base/text.h"
 #include "base/unread_dtypes.h"
 
 namespace doppler {
@@ -121,9 +120,7 @@ const DTypeInfo* dtype_info(uint32_t ggml_id) {
 }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = ascii_lower(name);
   for (const DTypeInfo& info : kTypes) {
     if (lower == info.name) return info.type;
   }

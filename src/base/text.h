@@ -24,6 +24,8 @@ std::optional<double> parse_double(std::string_view text);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);  // ASCII white space on both ends
+char ascii_lower(char c);
+std::string ascii_lower(std::string_view text);
 
 // Text that may come from a hostile file, made safe to print: control characters and invalid UTF-8 become
 // \xNN, cut after max_bytes with "...".

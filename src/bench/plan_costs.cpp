@@ -11,6 +11,7 @@ uint64_t part_of(uint64_t whole, double positions, uint32_t keys) {
 
 // Mean over the rows of how many positions a row sees: row i the depth + i + 1 before and with it, `keys` at most.
 double mean_positions(const StepShape& shape, uint32_t keys) {
+  if (shape.all_sides) return shape.depth + std::min(shape.rows, keys);
   const double first = shape.depth + 1.0, last = static_cast<double>(shape.depth) + shape.rows;
   if (last <= keys) return (first + last) / 2;
   if (first >= keys) return keys;

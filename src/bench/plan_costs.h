@@ -13,6 +13,7 @@ struct StepShape {
   uint32_t rows = 1;        // tokens evaluated together
   uint32_t depth = 0;       // positions in the cache before them
   bool each_alone = false;  // each row is of another sequence, all of that depth
+  bool all_sides = false;   // each row sees all rows, as in a vision tower
 };
 
 struct Cost {

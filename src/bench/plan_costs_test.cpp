@@ -55,6 +55,13 @@ TEST(PlanCosts, RowsOfManySequencesReadACacheEach) {
   EXPECT_EQ(cost_of(plan, 0, shape).bytes, 1030u);
 }
 
+TEST(PlanCosts, RowsOfAPictureSeeAllOfIt) {
+  const gpu::Plan plan = sample_plan();
+  const StepShape shape{.rows = 20, .all_sides = true};
+  EXPECT_EQ(cost_of(plan, 1, shape).bytes, 800u + 200u);
+  EXPECT_EQ(cost_of(plan, 1, shape).operations, 20u * 8000 * 20 / 100);
+}
+
 TEST(PlanCosts, AWindowMovesOnInsteadOfGrowing) {
   gpu::Plan plan = sample_plan();
   plan.entries[1].keys = 10;  // 400 bytes and 800 operations a position

@@ -38,8 +38,10 @@ class PlanTimer {
   uint64_t trace_end_ns_ = 0;
 };
 
-// The same for many streams.
+// run_profile() for many streams, and for a picture.
 Result<std::vector<PlanProfile>> run_stream_profile(Model& model, const ProfileSettings& settings,
                                                     const kernels::Ceilings& ceilings);
+Result<std::vector<PlanProfile>> run_image_profile(Model& model, const ProfileSettings& settings,
+                                                   const kernels::Ceilings& ceilings);
 
 }  // namespace doppler::bench

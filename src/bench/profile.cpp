@@ -115,6 +115,7 @@ class Profiler {
 }  // namespace
 
 uint64_t positions_needed(const ProfileSettings& settings) {
+  if (settings.image_width != 0) return 1;
   const uint64_t decoded = uint64_t{steps_of(settings)} * settings.cadence.readback_interval *
                                model::kTickets * (kWallRepetitions + 1) +
                            settings.warmups + settings.repetitions;
@@ -132,6 +133,7 @@ Result<std::vector<PlanProfile>> run_profile(Model& model, const ProfileSettings
                 static_cast<unsigned long long>(positions_needed(settings)), model.info().ctx_len);
   }
   if (!settings.streams.empty()) return run_stream_profile(model, settings, ceilings);
+  if (settings.image_width != 0) return run_image_profile(model, settings, ceilings);
   Profiler profiler(model, settings, ceilings);
   std::vector<PlanProfile> profiles;
   if (settings.depth != 0) {

@@ -17,6 +17,8 @@ struct ProfileSettings {
   uint32_t prompt = 512;  // rows of the prefill chunk, at most the runner's chunk; 0: prefill is not profiled
   // Numbers of streams whose decode steps are profiled instead, each stream at depth `depth`; none: one sequence.
   std::vector<uint32_t> streams = {};
+  // The size of a picture that goes through the model's vision tower, which is profiled instead; 0: none.
+  uint32_t image_width = 0, image_height = 0;
   uint32_t repetitions = 10;  // the median of each command counts
   uint32_t warmups = 2;
   Cadence cadence;  // of the steps whose wall clock is taken; batch 0: 16
@@ -72,7 +74,8 @@ void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& c
 PlanProfile summarise(std::string plan, std::vector<CommandTime> commands, const kernels::Ceilings& ceilings);
 
 // The decode plan, then the prefill plan; with streams a decode plan for each number, for a model loaded for so many
-// streams. Errors: no timestamps on this device; a context too short for the depth.
+// streams; with a picture the vision tower's plans. Errors: no timestamps on this device; a context too short for the
+// depth; a model without a tower.
 Result<std::vector<PlanProfile>> run_profile(Model& model, const ProfileSettings& settings,
                                              const kernels::Ceilings& ceilings);
 uint64_t positions_needed(const ProfileSettings& settings);

@@ -17,8 +17,10 @@
 #include "engine/rdrr_fields.h"
 #include "formats/adapters/merge.h"
 #include "formats/adapters/whole_tensors.h"
+#include "formats/checkpoint_changes.h"
 #include "formats/convert/convert_native.h"
 #include "formats/file_set_native.h"
+#include "formats/projector/projector.h"
 #include "formats/quant/mix.h"
 #include "formats/rdrr/rdrr_writer.h"
 
@@ -40,7 +42,7 @@ struct ConvertFlags {
   std::vector<std::string> words, tensors, metadata;
   ConvertOptions options;
   ModelFlags device;  // for the self test
-  std::string to, layout, shard_size, hints_file, base;
+  std::string to, layout, shard_size, hints_file, base, mmproj;
   std::vector<AdapterFile> adapters;                          // merged
   std::optional<std::vector<formats::RdrrKernelHint>> hints;  // of hints_file
   bool no_hints = false, self_test = false, json = false, quiet = false;
@@ -52,6 +54,8 @@ void add_flags(Args& args, ConvertFlags& flags) {
   args.text("to", 0, "KIND", "gguf or rdrr (default: gguf if OUT ends in .gguf, else rdrr)", &flags.to);
   args.flag("replace", 0, "put the result in the place of an OUT that exists", &o.replace);
   args.text("name", 0, "NAME", "the model's name (default: the source's)", &o.name);
+  args.text("mmproj", 0, "FILE",
+            "of a GGUF model: its vision tower's file (default: the one beside the model)", &flags.mmproj);
   args.texts("meta", 0, "KEY=TEXT", "a further text field; GGUF from Hugging Face only; may be repeated",
              &flags.metadata);
   args.group("Number types");
@@ -144,6 +148,10 @@ Result<> finish_options(ConvertFlags& flags) {
     DP_TRY(o.shard_bytes, parse_size(flags.shard_size));
     DP_CHECK(formats::check_rdrr_shard_bytes(o.shard_bytes, "Flag --shard-size"));
   }
+  if (!flags.mmproj.empty() && o.to == OutputKind::kGguf) {
+    return fail(ErrorKind::kInvalidInput,
+                "--mmproj is for RDRR folders only: GGUF has vision towers in files of their own.");
+  }
   if (flags.self_test && o.to == OutputKind::kGguf) {
     return fail(ErrorKind::kInvalidInput, "--self-test is for RDRR folders only: GGUF has no place for it.");
   }
@@ -216,10 +224,23 @@ Result<void> merge(const AdapterFile& file, formats::Checkpoint& model) {
   return run_now(std::move(merging));
 }
 
+// GGUF's vision towers have a file of their own; an RDRR folder has both.
+Result<void> join_projector(const ConvertFlags& flags, formats::Checkpoint& model) {
+  std::unique_ptr<formats::FileSet> given;
+  if (!flags.mmproj.empty()) {
+    DP_TRY(given, formats::open_file_set(flags.mmproj));
+  }
+  DP_TRY(auto projector, run_now(formats::find_projector(model, std::move(given))));
+  return projector ? formats::join_projector(model, std::move(projector)) : Result<void>();
+}
+
 Result<formats::ConvertReport> convert(ConvertFlags& flags) {
   DP_TRY(auto files, formats::open_file_set(flags.words[0]));
   DP_TRY(const auto model, run_now(formats::open_checkpoint(std::move(files))));
-  if (flags.options.to == OutputKind::kRdrr) add_architecture(*model, flags.options);
+  if (flags.options.to == OutputKind::kRdrr) {
+    add_architecture(*model, flags.options);
+    DP_CHECK(join_projector(flags, *model));
+  }
   for (const AdapterFile& adapter : flags.adapters) DP_CHECK(merge(adapter, *model));
   TransferLine line;
   formats::ConvertCallbacks callbacks;

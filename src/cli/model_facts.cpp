@@ -49,7 +49,7 @@ void add_tensors(const formats::Checkpoint& checkpoint, const std::string& name,
   facts->digest = sha256_hex(sha256(text_bytes(identity)));
 }
 
-Result<bool> finds_tower(const formats::Checkpoint& checkpoint, const std::string& mmproj) {
+Result<bool> finds_tower(formats::Checkpoint& checkpoint, const std::string& mmproj) {
   std::unique_ptr<formats::FileSet> given;
   if (!mmproj.empty()) {
     DP_TRY(given, formats::open_file_set(mmproj));

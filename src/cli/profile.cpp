@@ -1,5 +1,6 @@
 // doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. bench/profile.h measures;
 // bench/profile_report.h prints.
+#include <algorithm>
 #include <cstdio>
 
 #include "bench/profile_report.h"
@@ -8,6 +9,24 @@
 
 namespace doppler::cli {
 namespace {
+
+constexpr int64_t kMostPixelsOfSide = 1 << 14;
+
+Result<void> parse_image_size(std::string_view text, bench::ProfileSettings& settings) {
+  const size_t at = text.find('x');
+  const int64_t width = parse_int(text.substr(0, at)).value_or(0);
+  const int64_t height = at == text.npos ? 0 : parse_int(text.substr(at + 1)).value_or(0);
+  if (std::min(width, height) < 1 || std::max(width, height) > kMostPixelsOfSide) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Flag --image was given \"%s\"; allowed are a width and a height in pixels, up to %lld, such as "
+        "1024x768.",
+        printable(text).c_str(), static_cast<long long>(kMostPixelsOfSide));
+  }
+  settings.image_width = static_cast<uint32_t>(width);
+  settings.image_height = static_cast<uint32_t>(height);
+  return {};
+}
 
 Result<bench::ProfileReport> measure(const ModelFlags& flags, bench::ProfileSettings& settings) {
   DP_TRY(Model model, load_for(flags, bench::positions_needed(settings)));
@@ -44,6 +63,9 @@ int profile_verb(std::span<const std::string> arguments) {
                 DP_TRY(settings.streams, bench::parse_streams(value));
                 return {};
               });
+  args.custom("image", 0, "WIDTHxHEIGHT",
+              "a picture of this size through the model's vision tower; only this",
+              [&settings](std::string_view value) { return parse_image_size(value, settings); });
   args.count("repetitions", 'r', "N", "runs whose median counts, for each command (default 10)",
              &settings.repetitions);
   args.flag("json", 0, "print one JSON object, with every command", &json);

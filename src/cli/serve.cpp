@@ -11,6 +11,7 @@
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
 #include "server/server.h"
+#include "store/named_host_file.h"
 
 namespace doppler::cli {
 namespace {
@@ -23,7 +24,7 @@ struct ServeFlags {
   server::ServerOptions server;
   std::vector<std::string> models, keys, pinned;
   std::string key_file, log_format = "text";
-  std::vector<std::string> shared;
+  std::vector<std::string> shared, image_hosts;
   std::string share_at = "127.0.0.1";
   SharingOptions sharing;
   uint32_t port = kUsualPort;
@@ -45,6 +46,9 @@ void add_flags(Args& args, ServeFlags& flags) {
   args.flag("insecure", 0, "listen beyond this machine without a key", &o.gate.is_insecure);
   args.text("origin", 0, "ORIGIN",
             "web pages that may ask, such as https://example.org, or * (default: none)", &o.gate.origin);
+  args.texts("allow-image-host", 0, "HOST",
+             "fetch pictures that requests name at this host (default: none); may be repeated",
+             &flags.image_hosts);
   args.group("Models");
   args.texts("model", 'm', "[NAME=]MODEL",
              "GGUF file, model folder or name in the store; may be repeated, the first is the default one "
@@ -131,6 +135,15 @@ Result<void> read_keys(ServeFlags& flags) {
   return {};
 }
 
+constexpr uint64_t kMostPictureBytes = 20 << 20;
+constexpr uint32_t kMostFetchSeconds = 15;
+
+server::FetchPicture fetcher_for(const ServeFlags& flags) {
+  if (flags.image_hosts.empty()) return {};
+  return [allowed = store::NamedHosts{flags.image_hosts, kMostPictureBytes, kMostFetchSeconds}](
+             const std::string& url) { return store::fetch_from_named_host(url, allowed); };
+}
+
 Result<void> check(ServeFlags& flags) {
   server::ServerOptions& o = flags.server;
   const uint32_t places = flags.model.load.sequences;
@@ -157,6 +170,13 @@ Result<void> check(ServeFlags& flags) {
     constexpr uint32_t kUsualSlots = 8;
     flags.model.load.adapter_slots = kUsualSlots;
   }
+  for (const std::string& host : flags.image_hosts) {
+    if (!host.empty() && host.find_first_of("/@* ") == host.npos) continue;
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --allow-image-host was given \"%s\"; allowed is a host such as images.example.org or "
+                "example.org:8443.",
+                printable(host).c_str());
+  }
   DP_CHECK(check_options(o.service.defaults));
   DP_CHECK(read_keys(flags));
   DP_CHECK(flags.sharing.set_address(flags.share_at));
@@ -165,6 +185,7 @@ Result<void> check(ServeFlags& flags) {
   o.gate.is_loopback = server::is_loopback_host(o.http.host);
   o.service.places = places;
   o.logs_json = flags.log_format == "json";
+  o.fetch_picture = fetcher_for(flags);
   return {};
 }
 

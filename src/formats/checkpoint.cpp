@@ -13,6 +13,17 @@ Result<> check_text_size(const std::string& name, uint64_t bytes, uint64_t most)
               format_bytes(bytes).c_str(), format_bytes(most).c_str());
 }
 
+Task<Result<std::optional<std::string>>> read_text_of(FileSet& files, std::string file_name,
+                                                      uint64_t max_bytes) {
+  auto opening = files.open(std::move(file_name));
+  DP_CO_TRY(const std::unique_ptr<ByteSource> source, co_await std::move(opening));
+  if (!source) co_return std::optional<std::string>();
+  DP_CO_CHECK(check_text_size(source->name(), source->size(), max_bytes));
+  auto reading = source->read(0, source->size());
+  DP_CO_TRY(const std::vector<uint8_t> bytes, co_await std::move(reading));
+  co_return std::optional<std::string>(std::string(bytes.begin(), bytes.end()));
+}
+
 }  // namespace
 
 Checkpoint::Checkpoint() : config_(std::make_unique<Json>()) {}
@@ -42,13 +53,14 @@ Task<Result<std::optional<std::string>>> Checkpoint::read_text(std::string file_
     if (!asset_bytes) co_return std::optional<std::string>();
     co_return std::optional<std::string>(std::string(asset_bytes->begin(), asset_bytes->end()));
   }
-  auto opening = files_->open(std::move(file_name));
-  DP_CO_TRY(const std::unique_ptr<ByteSource> source, co_await std::move(opening));
-  if (!source) co_return std::optional<std::string>();
-  DP_CO_CHECK(check_text_size(source->name(), source->size(), max_bytes));
-  auto reading = source->read(0, source->size());
-  DP_CO_TRY(const std::vector<uint8_t> bytes, co_await std::move(reading));
-  co_return std::optional<std::string>(std::string(bytes.begin(), bytes.end()));
+  auto reading = read_text_of(*files_, std::move(file_name), max_bytes);
+  co_return co_await std::move(reading);
+}
+
+Task<Result<std::optional<std::string>>> Checkpoint::read_projector_text(std::string file_name) const {
+  auto reading = projector_files_ ? read_text_of(*projector_files_, std::move(file_name), kMaxTextBytes)
+                                  : read_text(std::move(file_name));
+  co_return co_await std::move(reading);
 }
 
 }  // namespace doppler::formats

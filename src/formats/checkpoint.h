@@ -50,6 +50,10 @@ class Checkpoint {
 
   const RdrrManifest* rdrr() const { return rdrr_.get(); }  // null unless the files are an RDRR folder
 
+  // The header of a vision tower's GGUF file (projector/projector.h), if this checkpoint has its tensors beside the text
+  // model's: an RDRR folder that was made from both files, or after join_projector(). Null otherwise.
+  const GgufFile* projector() const { return projector_ ? &*projector_ : nullptr; }
+
   size_t file_count() const { return sources_.size(); }
   ByteSource& file(uint32_t number) const { return *sources_[number]; }
   FileSet& files() const { return *files_; }
@@ -62,6 +66,8 @@ class Checkpoint {
   // A text file of the folder, such as tokenizer.json or chat_template.jinja; empty when there is none.
   Task<Result<std::optional<std::string>>> read_text(std::string file_name,
                                                      uint64_t max_bytes = kMaxTextBytes) const;
+  // The same, of the folder that the tower's file was in.
+  Task<Result<std::optional<std::string>>> read_projector_text(std::string file_name) const;
 
  private:
   friend class CheckpointOpener;
@@ -73,7 +79,8 @@ class Checkpoint {
   std::unique_ptr<const RdrrManifest> rdrr_;  // sources_ may refer to it
   bool verify_ = false;                       // its assets
   std::vector<std::unique_ptr<ByteSource>> sources_;
-  std::optional<GgufFile> gguf_;
+  std::optional<GgufFile> gguf_, projector_;
+  std::unique_ptr<FileSet> projector_files_;  // null: in files_
   std::unique_ptr<Json> config_;
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string_view, uint32_t> index_;  // into tensors_, which no longer changes

@@ -1,5 +1,11 @@
 #include "formats/checkpoint_changes.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "formats/image_tensors.h"
+#include "formats/projector/projector.h"
+
 namespace doppler::formats {
 namespace {
 
@@ -39,8 +45,46 @@ class CheckpointChanges {
     } else {
       to.tensors_.push_back(std::move(tensor));
     }
-    to.index_.clear();  // its keys are in the tensors, which may have moved
-    for (uint32_t i = 0; i < to.tensors_.size(); ++i) to.index_.emplace(to.tensors_[i].name, i);
+    index(to);
+  }
+
+  static Result<void> join(Checkpoint& to, Checkpoint& projector) {
+    const auto first = static_cast<uint32_t>(to.sources_.size());
+    for (TensorInfo& tensor : projector.tensors_) {
+      if (to.find(tensor.name)) {
+        return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is in both %s and %s.",
+                    printable(tensor.name).c_str(), to.name().c_str(), projector.name().c_str());
+      }
+      tensor.file += first;
+    }
+    std::ranges::move(projector.tensors_, std::back_inserter(to.tensors_));
+    std::ranges::move(projector.sources_, std::back_inserter(to.sources_));
+    to.projector_ = std::move(projector.gguf_);
+    to.projector_files_ = std::move(projector.files_);
+    index(to);
+    return {};
+  }
+
+  static Result<void> shape(Checkpoint& checkpoint) {
+    const GgufFile& header = checkpoint.projector() ? *checkpoint.projector() : *checkpoint.gguf();
+    std::vector<TensorInfo> of_tower;
+    std::erase_if(checkpoint.tensors_, [&](TensorInfo& tensor) {
+      const bool is_moved = is_projector_tensor(tensor.name);
+      if (is_moved) of_tower.push_back(std::move(tensor));
+      return is_moved;
+    });
+    DP_CHECK(reshape_projector_tensors(checkpoint.sources_, of_tower, header));
+    reshape_image_tensors(checkpoint.sources_, of_tower);
+    std::ranges::move(of_tower, std::back_inserter(checkpoint.tensors_));
+    index(checkpoint);
+    return {};
+  }
+
+ private:
+  static void index(Checkpoint& checkpoint) {
+    checkpoint.index_.clear();  // its keys are in the tensors, which may have moved
+    for (uint32_t i = 0; i < checkpoint.tensors_.size(); ++i)
+      checkpoint.index_.emplace(checkpoint.tensors_[i].name, i);
   }
 };
 
@@ -56,10 +100,19 @@ void put_tensor(Checkpoint& checkpoint, std::string tensor, std::vector<uint64_t
                          std::make_unique<HeldNumbers>(std::move(from), std::move(values)));
 }
 
-void put_source(Checkpoint& checkpoint, const std::string& tensor, std::unique_ptr<ByteSource> source) {
-  if (const TensorInfo* known = checkpoint.find(tensor)) {
-    CheckpointChanges::put(checkpoint, *known, std::move(source));
-  }
+void put_source(Checkpoint& checkpoint, const std::string& tensor, std::unique_ptr<ByteSource> source,
+                std::vector<uint64_t> shape) {
+  const TensorInfo* const known = checkpoint.find(tensor);
+  if (!known) return;
+  TensorInfo changed = *known;
+  if (!shape.empty()) changed.shape = std::move(shape);
+  CheckpointChanges::put(checkpoint, std::move(changed), std::move(source));
 }
+
+Result<void> join_projector(Checkpoint& checkpoint, std::unique_ptr<Checkpoint> projector) {
+  return CheckpointChanges::join(checkpoint, *projector);
+}
+
+Result<void> shape_projector(Checkpoint& checkpoint) { return CheckpointChanges::shape(checkpoint); }
 
 }  // namespace doppler::formats

@@ -166,15 +166,23 @@ class CheckpointOpener {
 
   Task<Result<>> read_rdrr_metadata() {
     result_->kind_ = Checkpoint::Kind::kGguf;
-    auto reading = read_rdrr_asset(files(), *result_->rdrr_, kRdrrGgufMetadata, result_->verify_);
+    auto reading = read_header_asset(kRdrrGgufMetadata);
+    DP_CO_TRY(result_->gguf_, co_await std::move(reading));
+    if (!result_->rdrr_->asset(kRdrrProjectorMetadata)) co_return Result<>();
+    auto reading_projector = read_header_asset(kRdrrProjectorMetadata);
+    DP_CO_TRY(result_->projector_, co_await std::move(reading_projector));
+    co_return Result<>();
+  }
+
+  Task<Result<std::optional<GgufFile>>> read_header_asset(std::string name) {
+    auto reading = read_rdrr_asset(files(), *result_->rdrr_, name, result_->verify_);
     DP_CO_TRY(const auto bytes, co_await std::move(reading));
-    DP_CO_TRY(GgufParse parse, parse_gguf(*bytes, bytes->size(), kRdrrGgufMetadata));
+    DP_CO_TRY(GgufParse parse, parse_gguf(*bytes, bytes->size(), name));
     if (!parse.file || !parse.file->tensors().empty()) {
       co_return fail(ErrorKind::kInvalidInput, "%s of %s must be only metadata, without tensors.",
-                     kRdrrGgufMetadata, files().root().c_str());
+                     name.c_str(), files().root().c_str());
     }
-    result_->gguf_ = std::move(parse.file);
-    co_return Result<>();
+    co_return std::move(parse.file);
   }
 
   Task<Result<SourcePtr>> open_if_there(std::string name) { return files().open(std::move(name)); }
@@ -187,11 +195,6 @@ class CheckpointOpener {
     DP_CO_TRY(const auto split_number, first.get_integer("split.no"));
     const int64_t count = split_count.value_or(1);
     result_->gguf_.emplace(std::move(first));
-    DP_CO_TRY(const auto architecture, result_->gguf_->get_string("general.architecture"));
-    if (architecture == kProjectorArchitecture) {
-      DP_CO_CHECK(reshape_projector_tensors(result_->sources_, result_->tensors_, *result_->gguf_));
-      reshape_image_tensors(result_->sources_, result_->tensors_);
-    }
     if (count <= 1) co_return split_gguf_experts(result_->sources_, result_->tensors_);
     if (count > kMaxSplits) {
       co_return fail(ErrorKind::kInvalidInput, "%s is split into %lld files; at most %lld are read.",

@@ -1,10 +1,10 @@
 // The choice of provider and adapter: Device::open and list_adapters.
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <optional>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "gpu/device_list.h"
 #include "gpu/device_native.h"
 
@@ -15,12 +15,6 @@ std::string or_environment(std::string value, const char* variable) {
   if (!value.empty()) return value;
   const char* text = std::getenv(variable);
   return text ? text : "";
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
 }
 
 // Smaller is better.
@@ -69,7 +63,8 @@ Result<Choice> choose(const std::string& provider, const std::string& wanted) {
     if (*index >= 0 && static_cast<size_t>(*index) < all.size()) return all[static_cast<size_t>(*index)];
   } else {
     for (const VulkanDevice& device : devices) {
-      if (lower(device.name).find(lower(wanted)) != std::string::npos) return Choice{provider, device};
+      if (ascii_lower(device.name).find(ascii_lower(wanted)) != std::string::npos)
+        return Choice{provider, device};
     }
   }
   std::string names;

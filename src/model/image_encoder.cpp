@@ -228,7 +228,12 @@ Result<void> ImageEncoder::write_rows(const images::Picture& tile, const familie
   return device_.write(*table_, pairs_of(tower_) * 2 * kWord, bytes_of(axes));
 }
 
-Result<void> ImageEncoder::encode_tile(const images::Picture& tile, const gpu::Buffer& to, uint32_t first) {
+families::TokenOrder ImageEncoder::order_of(const images::Picture& tile) const {
+  const uint32_t edge = rules_.patch * rules_.block;
+  return families::token_order(tower_, tile.size.height / edge, tile.size.width / edge);
+}
+
+Result<ImageEncoder::TileWork> ImageEncoder::prepare(const images::Picture& tile) {
   const uint32_t tokens = rules_.tokens(tile.size), rows = tokens * formats::merged_patches(tower_);
   const uint32_t all_rows = rows + (tower_.tower.has_class_row ? 1 : 0);
   if (all_rows > most_patches_) {
@@ -236,14 +241,18 @@ Result<void> ImageEncoder::encode_tile(const images::Picture& tile, const gpu::B
                 "A picture of %u x %u pixels has %u patches; this model was loaded for up to %u.",
                 tile.size.width, tile.size.height, rows, most_patches_);
   }
-  const uint32_t edge = rules_.patch * rules_.block;
-  const families::TokenOrder order =
-      families::token_order(tower_, tile.size.height / edge, tile.size.width / edge);
-  DP_CHECK(write_rows(tile, order));
+  DP_CHECK(write_rows(tile, order_of(tile)));
   const kernels::StepState patches_state{.rows = all_rows, .ctx_len = most_patches_};
   const kernels::StepState tokens_state{.rows = tokens, .ctx_len = most_tile_tokens()};
   DP_CHECK(device_.write(*patches_state_, 0, bytes_of(patches_state)));
   DP_CHECK(device_.write(*tokens_state_, 0, bytes_of(tokens_state)));
+  return TileWork{{{.plan = &built_.plans[0], .rows = all_rows}, {.plan = &built_.plans[1], .rows = tokens}}};
+}
+
+Result<void> ImageEncoder::encode_tile(const images::Picture& tile, const gpu::Buffer& to, uint32_t first) {
+  const uint32_t tokens = rules_.tokens(tile.size);
+  const families::TokenOrder order = order_of(tile);
+  DP_TRY(const TileWork work, prepare(tile));
   gpu::Plan copy{.name = "image.copy", .words = {}, .entries = {}};
   const auto copy_rows = [&](uint32_t from, uint32_t at, uint32_t count) {
     const uint32_t size = row_size();
@@ -258,9 +267,7 @@ Result<void> ImageEncoder::encode_tile(const images::Picture& tile, const gpu::B
     copy_rows(from, order.tokens[from], count);
     from += count;
   }
-  const gpu::Work works[] = {{.plan = &built_.plans[0], .rows = all_rows},
-                             {.plan = &built_.plans[1], .rows = tokens},
-                             {.plan = &copy}};
+  const gpu::Work works[] = {work[0], work[1], {.plan = &copy}};
   return device_.submit(works);
 }
 

@@ -2,6 +2,7 @@
 // created by load(); encode() only writes inputs and submits plans. Pictures' rows are kept by image_store.h.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <string>
@@ -53,6 +54,10 @@ class ImageEncoder {
   // than the plans take.
   Result<void> encode(const images::PreparedImage& image, const gpu::Buffer& to, uint32_t first);
 
+  // Writes what the plans of patches and of tokens read for this tile. The two then make its rows. Errors: as encode().
+  using TileWork = std::array<gpu::Work, 2>;
+  Result<TileWork> prepare(const images::Picture& tile);
+
  private:
   ImageEncoder(gpu::Device& device, formats::ModelConfig tower, images::ImageRules rules)
       : device_(device), tower_(std::move(tower)), rules_(std::move(rules)) {}
@@ -62,6 +67,7 @@ class ImageEncoder {
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder, kernels::CacheFormat format);
   Result<void> record(gpu::PlanBuilder& builder, const EncoderOptions& options);
   Result<void> encode_tile(const images::Picture& tile, const gpu::Buffer& to, uint32_t first);
+  families::TokenOrder order_of(const images::Picture& tile) const;
   Result<void> write_rows(const images::Picture& tile, const families::TokenOrder& order);
 
   gpu::Device& device_;

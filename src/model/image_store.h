@@ -22,6 +22,7 @@ class ImageStore {
   Task<Result<void>> make_buffer();
 
   const ImageEncoder& encoder() const { return *encoder_; }
+  ImageEncoder& encoder() { return *encoder_; }
   const gpu::Buffer& buffer() const { return buffer_; }
   uint32_t capacity() const { return capacity_; }
 

@@ -9,6 +9,7 @@
 #include "families/families.h"
 #include "formats/architectures/rope_frequencies.h"
 #include "formats/architectures/tower.h"
+#include "formats/tower_padding.h"
 #include "kernels/attention/attention.h"
 #include "model/plan_runner.h"
 
@@ -78,6 +79,8 @@ Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint
   DP_CO_TRY(const auto files, co_await std::move(reading));
   if (!files) co_return Result<void>();
   DP_CO_TRY(auto tower, formats::read_tower(*files));
+  if (tower)
+    tower->ffn_dim = formats::padded_feed_forward(tower->ffn_dim);  // as open_projector() left the tensors
   if (!tower) {
     const Json* vision = find(files->config, "vision_config");
     if (vision && vision->is_object()) {

@@ -27,10 +27,11 @@ Result<std::string> read_image_part(const Json& part) {
   const std::string_view url = given->text();
   const size_t comma = url.find(kBase64);
   if (!url.starts_with(kData) || comma == url.npos) {
-    return fail(ErrorKind::kUnsupported,
-                "Field \"messages.content\" has a picture at \"%s\"; allowed are data URLs in base64 "
-                "(data:image/png;base64,...).",
-                printable(std::string(url.substr(0, kShown))).c_str());
+    return fail(
+        ErrorKind::kUnsupported,
+        "Field \"messages.content\" has a picture at \"%s\"; allowed are data URLs in base64 "
+        "(data:image/png;base64,...), and addresses at hosts that the server allows (--allow-image-host).",
+        printable(std::string(url.substr(0, kShown))).c_str());
   }
   std::optional<std::string> bytes = from_base64(url.substr(comma + kBase64.size()));
   if (!bytes || bytes->empty()) {

@@ -40,6 +40,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   const std::string& peer() const { return peer_; }  // the client's address
   Clock::time_point begun() const { return begun_; }
 
+  // Before an endpoint reads the body.
+  void replace_body(std::string body) { request_.body = std::move(body); }
   // On the loop's thread, before the answer: what every answer of this request has.
   void add_fields(HttpFields fields) { fields_ = std::move(fields); }
   // A whole answer, or begin(), write() and end(). The first one given counts; calls after an end are dropped.
@@ -74,7 +76,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void closed();
   void drained(size_t left);
 
-  const HttpRequest request_;
+  HttpRequest request_;
   const std::string id_, peer_;
   HttpFields fields_;
   const Clock::time_point begun_ = Clock::now();

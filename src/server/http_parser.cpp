@@ -18,17 +18,9 @@ bool is_token(char c) {
 
 bool is_token_text(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_token); }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string lower_text(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), lower);
-  return out;
-}
-
 bool lists(std::string_view list, std::string_view word) {
   for (const std::string& item : split(list, ',')) {
-    if (lower_text(trim(item)) == word) return true;
+    if (ascii_lower(trim(item)) == word) return true;
   }
   return false;
 }
@@ -170,7 +162,7 @@ bool HttpParser::read_field(std::string_view line) {
     refuse(431, "The request has too many header fields.");
     return false;
   }
-  request_.fields.emplace_back(lower_text(line.substr(0, colon)), std::string(trim(line.substr(colon + 1))));
+  request_.fields.emplace_back(ascii_lower(line.substr(0, colon)), std::string(trim(line.substr(colon + 1))));
   return true;
 }
 
@@ -193,7 +185,7 @@ void HttpParser::read_framing() {
   }
   state_ = State::kDone;
   if (!encoding.empty()) {
-    if (lower_text(encoding) != "chunked" || request_.is_http_1_0) {
+    if (ascii_lower(encoding) != "chunked" || request_.is_http_1_0) {
       return refuse(501, "The only known transfer encoding is chunked.");
     }
     is_chunked_ = true;

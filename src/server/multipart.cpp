@@ -7,14 +7,6 @@ namespace {
 
 constexpr size_t kMostBoundaryBytes = 70;  // RFC 2046, 5.1.1
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 // The parameter of "form-data; name="a"; filename="b"", or no value. In quotes a backslash stands for what follows it.
 std::optional<std::string> parameter(std::string_view field, std::string_view wanted) {
   size_t at = field.find(';');
@@ -24,7 +16,7 @@ std::optional<std::string> parameter(std::string_view field, std::string_view wa
     if (equals == std::string_view::npos) return std::nullopt;
     at = equals;
     if (field[equals] == ';') continue;
-    const std::string key = lower(trim(field.substr(0, equals)));
+    const std::string key = ascii_lower(trim(field.substr(0, equals)));
     field.remove_prefix(equals + 1);
     std::string value;
     if (field.starts_with('"')) {
@@ -59,10 +51,10 @@ Result<FormPart> read_part_head(std::string_view head) {
     head = end == std::string_view::npos ? std::string_view() : head.substr(end + 2);
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) return malformed("a part's field has no colon");
-    const std::string name = lower(trim(line.substr(0, colon)));
+    const std::string name = ascii_lower(trim(line.substr(0, colon)));
     const std::string_view value = trim(line.substr(colon + 1));
-    if (name == "content-transfer-encoding" && lower(value) != "binary" && lower(value) != "8bit" &&
-        lower(value) != "7bit") {
+    if (name == "content-transfer-encoding" && ascii_lower(value) != "binary" &&
+        ascii_lower(value) != "8bit" && ascii_lower(value) != "7bit") {
       return malformed("a part is encoded");
     }
     if (name != "content-disposition") continue;
@@ -79,7 +71,7 @@ Result<FormPart> read_part_head(std::string_view head) {
 }  // namespace
 
 Result<std::vector<FormPart>> read_form(std::string_view content_type, std::string_view body) {
-  if (!lower(content_type).starts_with("multipart/form-data")) {
+  if (!ascii_lower(content_type).starts_with("multipart/form-data")) {
     return fail(ErrorKind::kInvalidInput, "The body is \"%s\"; allowed is multipart/form-data.",
                 printable(content_type).c_str());
   }

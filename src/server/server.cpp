@@ -10,6 +10,8 @@
 namespace doppler::server {
 namespace {
 
+constexpr int kFetchers = 4;  // so that a slow host does not hold up the pictures of all others
+
 // Writes one line for each request, with a stranger's words made printable.
 std::string access_line(const Exchange& exchange, bool as_json) {
   const HttpRequest& request = exchange.request();
@@ -60,10 +62,13 @@ struct Server::State {
   std::unique_ptr<Service> service;
   Worker bodies;     // reads them
   Worker questions;  // about the server's state, which may have to wait for a device's step
+  std::vector<std::unique_ptr<Worker>> fetchers;  // of pictures, if addresses are allowed
+  size_t fetched = 0;                             // requests that went to them
 
   ~State() {
     // The order matters: first no more requests come, then no work begins, then the work under way ends.
     http.reset();
+    fetchers.clear();
     bodies.stop();
     questions.stop();
     service.reset();
@@ -95,8 +100,20 @@ struct Server::State {
     Call call{.exchange = exchange, .rest = {}};
     if (route->path.ends_with('*')) call.rest = request.path.substr(route->path.size() - 1);
     if (is_health) return route->handle(*service, call);  // also while a long body is read
+    if (!fetchers.empty() && may_have_remote_pictures(request)) {
+      Worker& fetcher = *fetchers[fetched++ % fetchers.size()];
+      return fetcher.post(
+          [this, route, call = std::move(call)]() mutable { fetch_pictures(*route, std::move(call)); });
+    }
     Worker& worker = request.method == "POST" ? bodies : questions;
     worker.post([this, route, call = std::move(call)] { route->handle(*service, call); });
+  }
+
+  void fetch_pictures(const Route& route, Call call) {
+    auto body = with_fetched_pictures(call.exchange->request().body, options.fetch_picture);
+    if (!body) return reply_error(*call.exchange, body.error());
+    call.exchange->replace_body(std::move(*body));
+    bodies.post([this, &route, call = std::move(call)] { route.handle(*service, call); });
   }
 
   void on_finished(const Exchange& exchange) {
@@ -116,6 +133,8 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options, std::vector<
   auto state = std::make_unique<State>();
   State* of = state.get();
   state->options = std::move(options);
+  for (int i = 0; state->options.fetch_picture && i < kFetchers; ++i)
+    state->fetchers.push_back(std::make_unique<Worker>());
   state->service = std::make_unique<Service>(
       state->options.service, std::move(sources),
       [of] { return of->http ? of->http->connection_count() : 0; }, std::move(files));

@@ -8,6 +8,7 @@
 
 #include "server/gate.h"
 #include "server/http_server.h"
+#include "server/remote_pictures.h"
 #include "server/service.h"
 
 namespace doppler::server {
@@ -16,7 +17,8 @@ struct ServerOptions {
   HttpOptions http;
   GateOptions gate;
   ServiceOptions service;
-  bool logs_json = false;  // the access line of each request as JSON
+  FetchPicture fetch_picture = {};  // empty: addresses of pictures are refused
+  bool logs_json = false;           // the access line of each request as JSON
 };
 
 class Server {

@@ -9,6 +9,7 @@
 #include "server/gate.h"
 #include "server/http_parser.h"
 #include "server/multipart.h"
+#include "server/remote_pictures.h"
 #include "server/routes.h"
 
 namespace doppler::server {
@@ -102,6 +103,37 @@ TEST(Multipart, PartsAndRefusals) {
   EXPECT_EQ(query_value("a=1&b=x%20y&c", "b"), "x y");
   EXPECT_EQ(query_value("a=1&b=x%20y&c", "c"), "");
   EXPECT_EQ(query_value("a=1", "d"), std::nullopt);
+}
+
+TEST(RemotePictures, AddressesBecomeBytesWherePicturesAre) {
+  std::vector<std::string> asked;
+  const FetchPicture fetch = [&](const std::string& url) -> Result<std::string> {
+    asked.push_back(url);
+    if (url.ends_with("gone")) return fail(ErrorKind::kIo, "It is gone.");
+    return std::string("abc");  // "YWJj"
+  };
+  const auto with = [&](const char* body) { return with_fetched_pictures(body, fetch); };
+  EXPECT_EQ(
+      with(R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"https://a/b"}}]}]})").value(),
+      R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:image;base64,YWJj"}}]}]})");
+  EXPECT_EQ(with(R"({"input":[{"content":[{"image_url":"HTTP://a/c"}]}]})").value(),
+            R"({"input":[{"content":[{"image_url":"data:image;base64,YWJj"}]}]})");
+  EXPECT_EQ(with(R"({"content":[{"source":{"type":"url","url":"http://a/d"}}]})").value(),
+            R"({"content":[{"source":{"type":"base64","media_type":"image","data":"YWJj"}}]})");
+  EXPECT_EQ(asked, (std::vector<std::string>{"https://a/b", "HTTP://a/c", "http://a/d"}));
+  asked.clear();
+  for (const char* body :
+       {R"({ "url": "http://a", "content": "http://a", "source": "http://a", "image_url": 1 })",
+        R"(["http://a"])", R"({"image_url": "file:///a"})", R"(no JSON "http://a")"}) {
+    EXPECT_EQ(with(body).value(), body);
+  }
+  EXPECT_TRUE(asked.empty());
+  EXPECT_EQ(with(R"({"image_url":"http://a/gone"})").error().sentence(),
+            "A picture cannot be fetched: It is gone.");
+  std::string many = R"({"messages":[)";
+  for (size_t i = 0; i <= kMostRemotePictures; ++i)
+    many += std::string(i ? "," : "") + R"({"image_url":"http://a"})";
+  EXPECT_NE(with((many + "]}").c_str()).error().sentence().find("more than 16"), std::string::npos);
 }
 
 TEST(FileStore, KeepsFilesWithinItsBounds) {

@@ -1,10 +1,10 @@
 #include "store/http_client.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "base/text.h"
+#include "store/address.h"
 #include "store/url.h"
 
 namespace doppler::store {
@@ -66,10 +66,7 @@ struct HttpClient::Exchange {
       const auto status = parse_decimal(text.substr(std::min(text.size(), text.find(' ') + 1)).substr(0, 3));
       head.status = status ? static_cast<int>(*status) : 0;
     } else if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
-      std::string name(trim(text.substr(0, colon)));
-      std::ranges::transform(name, name.begin(),
-                             [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      head.fields.emplace_back(std::move(name), trim(text.substr(colon + 1)));
+      head.fields.emplace_back(ascii_lower(trim(text.substr(0, colon))), trim(text.substr(colon + 1)));
     } else if (text.empty() && head.status >= 200) {
       auto wanted = receiver->on_head(head);
       if (!wanted) {
@@ -88,6 +85,16 @@ struct HttpClient::Exchange {
     if (taken) return bytes.size();
     refused = std::move(taken).error();
     return 0;
+  }
+
+  // After the connection stands, before anything is sent.
+  static int on_connected(void* self, char* ip, char*, int, int) {
+    if (is_public_address(ip)) return CURL_PREREQFUNC_OK;
+    auto& exchange = *static_cast<Exchange*>(self);
+    exchange.refused = Error(ErrorKind::kInvalidInput,
+                             format_text("%s has the address %s, which is none of the public internet.",
+                                         shown_url(exchange.url).c_str(), printable(ip).c_str()));
+    return CURL_PREREQFUNC_ABORT;
   }
 
   static size_t on_line(char* data, size_t, size_t count, void* self) {
@@ -141,6 +148,10 @@ Result<void> HttpClient::start(const Request& request, Receiver& receiver) {
   // OpenSSL's own variable for another list of trusted certificates, which libcurl does not look at.
   if (const char* file = std::getenv("SSL_CERT_FILE"); file && *file) set(CURLOPT_CAINFO, file);
   if (request.is_direct) set(CURLOPT_PROXY, "");
+  if (request.is_public_only) {
+    set(CURLOPT_PREREQFUNCTION, &Exchange::on_connected);
+    set(CURLOPT_PREREQDATA, exchange.get());
+  }
   const std::string range =
       request.range ? format_text("%llu-%llu", static_cast<unsigned long long>(request.range->first),
                                   static_cast<unsigned long long>(request.range->last))

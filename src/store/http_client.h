@@ -33,9 +33,10 @@ class Receiver {
 struct Request {
   std::string url;
   std::optional<ByteRange> range;
-  std::string if_range;    // entity tag or date; empty: none
-  std::string bearer;      // access token; empty: none
-  bool is_direct = false;  // without a proxy, for a machine nearby
+  std::string if_range;         // entity tag or date; empty: none
+  std::string bearer;           // access token; empty: none
+  bool is_direct = false;       // without a proxy, for a machine nearby
+  bool is_public_only = false;  // refused if the host's address is none of the public internet
 };
 
 // Why an exchange failed.

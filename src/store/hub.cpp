@@ -30,13 +30,6 @@ constexpr const char* kFolderTexts[] = {
 // Names of the hub in addresses, whichever server HF_ENDPOINT names.
 constexpr std::string_view kHubHosts[] = {"huggingface.co", "hf.co", "www.huggingface.co"};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 bool is_word(std::string_view text) {
   return !text.empty() && text.size() <= 128 && text[0] != '.' && text[0] != '-' &&
          std::ranges::all_of(text, [](unsigned char c) {
@@ -53,12 +46,12 @@ bool is_clean_path(std::string_view path) {
   });
 }
 
-bool is_gguf(const HubFile& file) { return lower(file.path).ends_with(".gguf"); }
+bool is_gguf(const HubFile& file) { return ascii_lower(file.path).ends_with(".gguf"); }
 
 // A part of a name between separators: "q4_k_m" in "model-q4_k_m.gguf" and "model_Q4_K_M.gguf", not in
 // "model-iq4_k_m2.gguf". No underscore follows: "q4_k" is another quantisation than "q4_k_m".
 bool has_quantisation(std::string_view path, std::string_view quantisation) {
-  const std::string text = lower(path), word = lower(quantisation);
+  const std::string text = ascii_lower(path), word = ascii_lower(quantisation);
   const auto is_one_of = [&](std::string_view edges, size_t at) {
     return at >= text.size() || edges.find(text[at]) != std::string_view::npos;
   };
@@ -79,7 +72,7 @@ std::string names_of(const std::vector<HubFile>& files) {
 
 // A vision tower's file lies beside the models and is none.
 bool is_projector(const HubFile& file) {
-  return lower(base_name(file.path)).find("mmproj") != std::string::npos;
+  return ascii_lower(base_name(file.path)).find("mmproj") != std::string::npos;
 }
 
 // The file that makes a model see; null: there is none. A model uses only one, so f16 goes before other formats.
@@ -229,13 +222,13 @@ std::optional<HubName> parse_hub_name(std::string_view text) {
 
 std::optional<std::string_view> path_on_hub(std::string_view text) {
   for (const std::string_view scheme : {"https://", "http://"}) {
-    if (lower(text.substr(0, scheme.size())) == scheme) {
+    if (ascii_lower(text.substr(0, scheme.size())) == scheme) {
       text.remove_prefix(scheme.size());
       break;
     }
   }
   for (const std::string_view host : kHubHosts) {
-    if (lower(text.substr(0, host.size())) == host && text.substr(host.size()).starts_with('/'))
+    if (ascii_lower(text.substr(0, host.size())) == host && text.substr(host.size()).starts_with('/'))
       return text.substr(0, text.find_first_of("?#")).substr(host.size());
   }
   return {};

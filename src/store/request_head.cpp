@@ -15,12 +15,6 @@ bool is_token_char(char c) {  // RFC 9110, 5.6.2
 }
 bool is_token(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_token_char); }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  return out;
-}
-
 // "/a?b" and "http://host/a?b" -> "/a"; empty: neither.
 std::string_view path_of(std::string_view target) {
   if (const size_t scheme = target.find("://");
@@ -66,10 +60,10 @@ std::optional<RequestHead> parse_request_head(std::string_view text) {
     if (line.empty()) break;
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return {};
-    head.fields.emplace_back(lower(line.substr(0, colon)), trim(line.substr(colon + 1)));
+    head.fields.emplace_back(ascii_lower(line.substr(0, colon)), trim(line.substr(colon + 1)));
   }
   if (is_first) return {};
-  const std::string connection = lower(head.field("connection"));
+  const std::string connection = ascii_lower(head.field("connection"));
   head.keeps_alive = is_1_0 ? connection == "keep-alive" : connection != "close";
   const std::string_view length = head.field("content-length");
   head.has_body = (!length.empty() && length != "0") || !head.field("transfer-encoding").empty();

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "store/address.h"
 #include "store/http_headers.h"
 #include "store/hub.h"
 #include "store/journal.h"
@@ -33,6 +34,22 @@ TEST(HttpHeaders, ContentRange) {
         "bytes 5-/10", "bytes 0-9/-10", "lines 0-9/10", "bytes 0-9/10/10", "bytes 0-18446744073709551615/*",
         "bytes 0-99999999999999999999/*", "bytes=0-9/10", "bytes 0 - 9/10", "bytes +0-9/10"}) {
     EXPECT_FALSE(parse_content_range(text)) << text;
+  }
+}
+
+TEST(Address, OnlyThoseOfTheInternetArePublic) {
+  for (const char* ip : {"8.8.8.8", "1.1.1.1", "172.15.0.1", "172.32.0.1", "192.167.1.1", "100.63.0.1",
+                         "223.0.0.1", "2001:4860:4860::8888", "2606:4700::1111", "3fff::1"}) {
+    EXPECT_TRUE(is_public_address(ip)) << ip;
+  }
+  for (const char* ip : {"0.0.0.0",    "10.1.2.3",       "127.0.0.1",   "127.255.0.1",     "169.254.169.254",
+                         "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1",      "100.127.255.255",
+                         "198.19.0.1", "203.0.113.9",    "224.0.0.1",   "255.255.255.255", "::",
+                         "::1",        "::ffff:8.8.8.8", "fc00::1",     "fd12::1",         "fe80::1",
+                         "ff02::1",    "2001:db8::1",    "2001::1",     "2002:7f00:1::",   "64:ff9b::1",
+                         "",           "8.8.8",          "8.8.8.8.8",   "8.8.8.256",       "localhost",
+                         "2001"}) {
+    EXPECT_FALSE(is_public_address(ip)) << ip;
   }
 }
 

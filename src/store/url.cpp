@@ -12,13 +12,6 @@ namespace {
 constexpr size_t kMostNameBytes = 200;  // room for ".journal" under the 255 of common file systems
 constexpr size_t kMostUrlBytes = 16384;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -29,7 +22,7 @@ int hex_digit(char c) {
 }  // namespace
 
 bool looks_like_url(std::string_view text) {
-  const std::string start = lower(text.substr(0, 8));
+  const std::string start = ascii_lower(text.substr(0, 8));
   return start.starts_with("http://") || start.starts_with("https://");
 }
 
@@ -45,11 +38,11 @@ Result<Url> parse_url(std::string_view text) {
   }
   Url url;
   const size_t scheme_end = text.find("://");
-  url.scheme = lower(text.substr(0, scheme_end));
+  url.scheme = ascii_lower(text.substr(0, scheme_end));
   std::string_view rest = text.substr(scheme_end + 3);
   rest = rest.substr(0, rest.find_first_of("?#"));
   const size_t slash = rest.find('/');
-  url.host = lower(rest.substr(0, slash));
+  url.host = ascii_lower(rest.substr(0, slash));
   if (const size_t at = url.host.rfind('@'); at != std::string::npos) url.host.erase(0, at + 1);
   if (url.host.empty()) return refuse("it names no host");
   url.path = slash == std::string_view::npos ? "/" : std::string(rest.substr(slash));

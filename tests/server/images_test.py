@@ -4,6 +4,7 @@ and several at once.
 The model is the case qwen3_vl of tests/data/vision.tar.xz, the pictures are those of images.tar.xz, both unpacked."""
 
 import base64
+import http.server
 import json
 import os
 import sys
@@ -33,8 +34,39 @@ def words(prompt):
     return next(part["text"] for part in parts if part["type"] == "text")
 
 
+class PictureHost(http.server.BaseHTTPRequestHandler):
+    """The pictures at /NAME; /to/URL leads there; /long is longer than the server takes."""
+
+    def do_GET(self):
+        if self.path.startswith("/to/"):
+            self.send_response(302)
+            self.send_header("Location", self.path[4:])
+            self.end_headers()
+            return
+        if self.path == "/long":
+            body = bytes(21 << 20)
+        elif os.path.exists(IMAGES + self.path):
+            with open(IMAGES + self.path, "rb") as file:
+                body = file.read()
+        else:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.end_headers()
+        try:
+            self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
 def setUpModule():
-    ImageCase.served = Served(DOPPLER, *FLAGS, model="seer=" + MODEL, template=None)
+    ImageCase.host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), PictureHost)
+    threading.Thread(target=ImageCase.host.serve_forever, daemon=True).start()
+    ImageCase.at = f"127.0.0.1:{ImageCase.host.server_port}"
+    ImageCase.served = Served(DOPPLER, *FLAGS, "--allow-image-host", ImageCase.at, model="seer=" + MODEL, template=None)
     while ImageCase.served.ask("GET", "/health")[0] != 200:
         assert ImageCase.served.process.poll() is None
         time.sleep(0.1)
@@ -42,11 +74,12 @@ def setUpModule():
 
 def tearDownModule():
     ImageCase.served.end()
+    ImageCase.host.shutdown()
     assert ImageCase.served.process.returncode == 0
 
 
 class ImageCase(unittest.TestCase):
-    served = None
+    served = host = at = None
 
     def good(self, path, body):
         status, _, answer = self.served.post(path, {"ignore_eos": True, "max_tokens": 6, **body})
@@ -89,6 +122,31 @@ class Apis(ImageCase):
         parts = [{"type": "input_image", "image_url": url("a.png")}, {"type": "input_text", "text": words("start")}]
         body = {"input": [{"role": "user", "content": parts}], "max_output_tokens": 6}
         self.assertEqual(self.good("/v1/responses", body)["output"][-1]["content"][0]["text"], wanted)
+
+    def test_addresses_at_allowed_hosts_are_fetched(self):
+        wanted = self.chat("a.png")[0]
+
+        def asked(address):
+            parts = [{"type": "image_url", "image_url": {"url": address}}, {"type": "text", "text": words("start")}]
+            return {"messages": [{"role": "user", "content": parts}]}
+
+        chat = "/v1/chat/completions"
+        for path in ("a.png", "to//a.png", f"to/http://{self.at}/a.png"):
+            address = f"http://{self.at}/{path}"
+            self.assertEqual(self.good(chat, asked(address))["choices"][0]["message"]["content"], wanted, address)
+        image = {"type": "image", "source": {"type": "url", "url": f"http://{self.at}/a.png"}}
+        body = {"messages": [{"role": "user", "content": [image, {"type": "text", "text": words("start")}]}]}
+        self.assertEqual(self.good("/v1/messages", body)["content"][0]["text"], wanted)
+        parts = [{"type": "input_image", "image_url": f"http://{self.at}/a.png"},
+                 {"type": "input_text", "text": words("start")}]
+        body = {"input": [{"role": "user", "content": parts}], "max_output_tokens": 6}
+        self.assertEqual(self.good("/v1/responses", body)["output"][-1]["content"][0]["text"], wanted)
+        port = self.host.server_port
+        for path, reason in (("long", "longer than 20.0 MiB"), ("none", "status 404"),
+                             (f"to/http://localhost:{port}/a.png", f"The host localhost:{port} is not allowed"),
+                             ("to/file:///etc/passwd", "file"), ("to//to//to//to//a.png", "more than 3 times")):
+            self.assertIn(reason, self.refused(chat, asked(f"http://{self.at}/{path}")), path)
+        self.assertIn("is not allowed", self.refused(chat, asked(f"http://localhost:{port}/a.png")))
 
     def test_pictures_and_texts_at_once_are_each_by_itself(self):
         kinds = [("a.png",), (), ("c.png", "a.png"), ("b.png",)]

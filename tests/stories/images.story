@@ -10,6 +10,18 @@ $ doppler run $FLAGS -m text.gguf --image $IMAGES/b.png --temp 0 --max-tokens 8 
 $ doppler run $FLAGS -m text.gguf --image $IMAGES/d.png --temp 0 --max-tokens 8 -q "what" > other 2> log; cmp -s folder other
 exit 1
 
+== a folder, and a GGUF pair, become RDRR folders that see, and the pair comes back as it was
+needs webgpu vision
+$ cp $VISION/qwen3_vl/gguf/* .
+$ doppler run $FLAGS -m $VISION/qwen3_vl --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > folder 2> log; test -s folder
+$ doppler convert $VISION/qwen3_vl of-folder --quiet > log && doppler run $FLAGS -m of-folder --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > seen 2> log; cmp folder seen
+$ doppler convert text.gguf of-pair --quiet > log && doppler run $FLAGS -m of-pair --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > seen 2> log; cmp folder seen
+$ doppler convert of-pair back.gguf > log 2>&1; cmp back.gguf text.gguf && cmp mmproj-back.gguf mmproj.gguf; grep "tower" log
+doppler: The vision tower goes to mmproj-back.gguf.
+$ doppler convert text.gguf back.gguf --replace --mmproj mmproj.gguf
+doppler: --mmproj is for RDRR folders only: GGUF has vision towers in files of their own.
+exit 2
+
 == a conversation shows a picture by /image
 needs webgpu vision
 $ printf '/image %s\nwhat\n/image none.png\n/bye\n' $IMAGES/a.png > lines

@@ -14,9 +14,18 @@ $ doppler profile $FLAGS --synthetic llama-tiny:q8_0 --streams 1,3 -d 40 -r 1 --
 ~== many\.1\.greedy: 1 rows at depth 40, \d+ commands, median of 1
 ~== many\.3\.greedy: 3 rows at depth 40, \d+ commands, median of 1
 
+== a picture through the vision tower
+needs webgpu vision
+$ doppler profile $FLAGS -m $VISION/qwen3_vl --image 64x64 -r 1 2>/dev/null | grep '^=='
+~== patches: \d+ rows at depth 0, \d+ commands, median of 1
+~== tokens: \d+ rows at depth 0, \d+ commands, median of 1
+
 == what cannot be profiled
 $ doppler profile --streams 0
 doppler: Flag --streams was given "0"; allowed are whole numbers from 1 to 64, such as 8 or 1,8,32.
+exit 2
+$ doppler profile --image 1024
+doppler: Flag --image was given "1024"; allowed are a width and a height in pixels, up to 16384, such as 1024x768.
 exit 2
 $ doppler profile --streams 2 -d 0
 doppler: Nothing is left to profile: -r, and one of -d and -p, must be above 0.

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Times a vision tower of a published shape with random weights, above a text model of a few small layers.
 
-  vision_speed.py --doppler PROGRAM --like FOLDER --shape qwen3-vl-8b|gemma-3 [--size PIXELS] [-n PICTURES] [FLAGS]
+  vision_speed.py --doppler PROGRAM --like FOLDER --shape qwen3-vl-8b|gemma-3 [--size PIXELS] [-n PICTURES] [--profile]
+    [FLAGS]
 
 FOLDER is a tiny model of the same family (a case of tests/data/vision.tar.xz). The tokenizer, the template and the
 names of tensors come from it, and the shape replaces its dimensions. FLAGS go to `doppler serve`. All pictures differ,
 so the cache never helps. prompt_ms is the server's own time from a request's turn to its first token: the tower and the
 prompt. wall_ms is the time of a whole request, which also decodes and resizes the picture on the host. The first
-picture warms up and is not counted. The weights are SYNTHETIC: figures say nothing about answers. The script needs only
-the standard library."""
+picture warms up and is not counted. With --profile `doppler profile --image` shows the tower's kernels instead. The
+weights are SYNTHETIC: figures say nothing about answers. The script needs only the standard library."""
 
 import argparse
 import base64
@@ -156,9 +157,14 @@ def main():
     parser.add_argument("--shape", required=True, choices=SHAPES)
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("-n", type=int, default=8)
+    parser.add_argument("--profile", action="store_true")
     given, flags = parser.parse_known_args()
     with tempfile.TemporaryDirectory(prefix="doppler-vision-") as folder:
         write_model(folder, SHAPES[given.shape], given.like)
+        if given.profile:
+            subprocess.run([given.doppler, "profile", "-m", folder, "--ctx", "4096", "--chunk", "2048", "--image",
+                            f"{given.size}x{given.size}", *flags], check=True)
+            return
         server = subprocess.Popen([given.doppler, "serve", "--port", "0", "--json", "-m", folder, "--ctx", "4096",
                                    "--chunk", "2048", "--parallel", "1", *flags], stdout=subprocess.PIPE, text=True)
         try:

@@ -1,6 +1,7 @@
 #include "formats/convert/convert_native.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "base/file.h"
@@ -188,12 +189,26 @@ Result<ConvertReport> convert_as(const Checkpoint& model, Outline outline, const
   return report;
 }
 
+// The tower's file beside the text model's: find_projector() finds it by this name.
+Result<void> write_projector(const Checkpoint& model, const std::string& output,
+                             const ConvertOptions& options, const ConvertCallbacks& callbacks) {
+  const std::filesystem::path path(output);
+  const std::string file = (path.parent_path() / ("mmproj-" + path.filename().string())).string();
+  DP_TRY(GgufOutline outline, outline_projector(model));
+  ConvertOptions as_it_is{.to = OutputKind::kGguf, .replace = options.replace};
+  as_it_is.threads = options.threads;
+  outline.conversion.notes.push_back("The vision tower goes to " + file + ".");
+  DP_CHECK(convert_as(model, std::move(outline), file, as_it_is, callbacks, open_gguf_output));
+  return {};
+}
+
 }  // namespace
 
 Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& output,
                                     const ConvertOptions& options, const ConvertCallbacks& callbacks) {
   DP_CHECK(check_options(options));
   if (options.to == OutputKind::kGguf) {
+    if (model.projector()) DP_CHECK(write_projector(model, output, options, callbacks));
     DP_TRY(GgufOutline outline, run_now(outline_gguf(model, options)));
     return convert_as(model, std::move(outline), output, options, callbacks, open_gguf_output);
   }

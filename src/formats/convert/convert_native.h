@@ -30,6 +30,8 @@ struct ConvertCallbacks {
 };
 
 // Errors: those of outline.h and model_output.h, an existing output, the disk, a damaged source.
+// A model with a vision tower in itself (Checkpoint::projector()) becomes two GGUF files, as llama.cpp has them: the
+// tower's is "mmproj-" and the output's name.
 Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& output,
                                     const ConvertOptions& options, const ConvertCallbacks& callbacks = {});
 

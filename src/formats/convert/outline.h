@@ -16,8 +16,11 @@ struct GgufOutline {
   Conversion conversion;
   GgufHeader header;  // metadata, and all tensors declared
 };
-// Errors: fused tensors, which GGUF lacks, families without a place in GGUF, and those of choose_types().
+// The text model's file. Errors: fused tensors, which GGUF lacks, families without a place in GGUF, and those of
+// choose_types().
 Task<Result<GgufOutline>> outline_gguf(const Checkpoint& model, const ConvertOptions& options);
+// The file of the vision tower of a model that has Checkpoint::projector(), as it was.
+Result<GgufOutline> outline_projector(const Checkpoint& model);
 
 struct RdrrOutline {
   Conversion conversion;

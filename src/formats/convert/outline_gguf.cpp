@@ -8,6 +8,7 @@
 #include "formats/convert/hf_to_gguf.h"
 #include "formats/convert/outline.h"
 #include "formats/convert/types.h"
+#include "formats/projector/projector.h"
 
 namespace doppler::formats {
 namespace {
@@ -15,11 +16,12 @@ namespace {
 constexpr std::string_view kFileType = "general.file_type";
 constexpr std::string_view kQuantisationVersionKey = "general.quantization_version";
 
-// Tensors in the order of the source's own table, which an RDRR folder has changed.
-Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
+// Tensors of the text model or of its tower, in the order of the source's own table, which an RDRR folder has changed.
+std::vector<OutTensor> tensors_as_they_are(const Checkpoint& model, bool of_tower) {
   std::vector<OutTensor> out;
   for (size_t i = 0; i < model.tensors().size(); ++i) {
     const TensorInfo& tensor = model.tensors()[i];
+    if ((model.projector() && is_projector_tensor(tensor.name)) != of_tower) continue;
     OutTensor made;
     made.name = tensor.name;
     made.type = tensor.type;
@@ -48,6 +50,17 @@ Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
         ErrorKind::kUnsupported,
         "Tensor \"%s\" is fused, which GGUF has no name for; convert the model that the folder was made of.",
         printable(tensor.name).c_str());
+  }
+  return {};
+}
+
+Result<> declare_tensors(GgufOutline& outline) {
+  for (const OutTensor& tensor : outline.conversion.tensors) {
+    if (tensor.type >= static_cast<DType>(kFirstOwnDType) || tensor.shape.empty()) {
+      return fail(ErrorKind::kUnsupported, "Tensor \"%s\" (%s, %zu dimensions) cannot be in a GGUF file.",
+                  printable(tensor.name).c_str(), dtype_info(tensor.type).name, tensor.shape.size());
+    }
+    outline.header.add_tensor(tensor.name, tensor.type, tensor.shape);
   }
   return {};
 }
@@ -91,19 +104,21 @@ Task<Result<GgufOutline>> outline_gguf(const Checkpoint& model, const ConvertOpt
     auto outlining = outline_hf_to_gguf(model, options, outline);
     DP_CO_CHECK(co_await std::move(outlining));
   } else {
-    DP_CO_TRY(outline.conversion.tensors, tensors_as_they_are(model));
+    outline.conversion.tensors = tensors_as_they_are(model, /*of_tower=*/false);
     DP_CO_CHECK(refuse_fused(model, outline.conversion));
     DP_CO_CHECK(choose_types(outline.conversion, options));
     outline.header = copied_header(*model.gguf(), outline.conversion, options);
   }
-  for (const OutTensor& tensor : outline.conversion.tensors) {
-    if (tensor.type >= static_cast<DType>(kFirstOwnDType) || tensor.shape.empty()) {
-      co_return fail(ErrorKind::kUnsupported, "Tensor \"%s\" (%s, %zu dimensions) cannot be in a GGUF file.",
-                     printable(tensor.name).c_str(), dtype_info(tensor.type).name, tensor.shape.size());
-    }
-    outline.header.add_tensor(tensor.name, tensor.type, tensor.shape);
-  }
+  DP_CO_CHECK(declare_tensors(outline));
   co_return outline;
+}
+
+Result<GgufOutline> outline_projector(const Checkpoint& model) {
+  GgufOutline outline;
+  outline.conversion.tensors = tensors_as_they_are(model, /*of_tower=*/true);
+  outline.header = copied_header(*model.projector(), outline.conversion, {});
+  DP_CHECK(declare_tensors(outline));
+  return outline;
 }
 
 }  // namespace doppler::formats

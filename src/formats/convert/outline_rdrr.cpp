@@ -25,6 +25,8 @@ constexpr const char* kAssetFiles[] = {"config.json",
                                        "vocab.json",
                                        "merges.txt",
                                        "chat_template.jinja",
+                                       "preprocessor_config.json",
+                                       "processor_config.json",
                                        "LICENSE",
                                        "README.md"};
 
@@ -85,6 +87,17 @@ Task<Result<>> add_folder_assets(const Checkpoint& model, RdrrOutline& outline) 
     DP_CO_TRY(const auto text, co_await std::move(reading));
     DP_CO_TRY(manifest.generation, parse_json(*text, "generation_config.json"));
     if (!manifest.generation.is_object()) manifest.generation = nullptr;
+  }
+  co_return Result<>();
+}
+
+// The header of the tower's GGUF file, and the files of its folder that say more.
+Task<Result<>> add_projector_assets(const Checkpoint& model, RdrrOutline& outline) {
+  outline.assets[kRdrrProjectorMetadata] = model.projector()->without_tensors();
+  for (const char* file : {"preprocessor_config.json", "processor_config.json"}) {
+    auto reading = model.read_projector_text(file);
+    DP_CO_TRY(const auto text, co_await std::move(reading));
+    if (text && !text->empty()) outline.assets[file] = {text->begin(), text->end()};
   }
   co_return Result<>();
 }
@@ -178,6 +191,10 @@ Task<Result<RdrrOutline>> outline_rdrr(const Checkpoint& model, const ConvertOpt
   DP_CO_CHECK(describe(model, options, outline));
   if (model.kind() == Checkpoint::Kind::kGguf) {
     DP_CO_CHECK(add_gguf_asset(model, options, outline));
+    if (model.projector()) {
+      auto adding = add_projector_assets(model, outline);
+      DP_CO_CHECK(co_await std::move(adding));
+    }
   } else {
     auto adding = add_folder_assets(model, outline);
     DP_CO_CHECK(co_await std::move(adding));

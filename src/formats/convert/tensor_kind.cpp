@@ -1,9 +1,11 @@
 // Tables of name parts (tensor_kind.h); the first row that matches counts.
 #include "formats/convert/tensor_kind.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "formats/architectures/tensor_names.h"
+#include "formats/projector/projector.h"
 
 namespace doppler::formats {
 namespace {
@@ -74,14 +76,16 @@ constexpr std::string_view kKept[] = {"norm",
                                       "position_embd",
                                       "altup",
                                       "laurel",
-                                      "visual",
-                                      "vision",
                                       "token_types",
                                       "position_embeddings",
                                       "token_type_embeddings",
                                       "rope_freqs",
                                       "A_log",
                                       "per_layer_model_proj"};
+
+// Parts of the names of a vision tower's tensors; they keep their type, as llama.cpp keeps it.
+constexpr std::string_view kOfTower[] = {"visual.",      "vision_tower.",          "vision_model.",
+                                         "embed_vision", "multi_modal_projector.", "connector."};
 
 bool contains(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
@@ -101,6 +105,12 @@ std::optional<uint32_t> number_after(std::string_view name, std::string_view pre
 
 TensorKind tensor_kind(std::string_view name, size_t dimensions) {
   TensorKind kind;
+  if (is_projector_tensor(name) ||
+      std::ranges::any_of(kOfTower, [&](std::string_view part) { return contains(name, part); })) {
+    if (dimensions < 2) kind.role = RdrrRole::kVector;
+    kind.load_rank = kLastRank;
+    return kind;
+  }
   kind.is_next = is_next_name(name);
   if (!kind.is_next) {
     kind.layer = name.starts_with("blk.") ? number_after(name, "blk.") : number_after(name, "layers.");

@@ -11,14 +11,21 @@ namespace doppler::formats {
 
 inline constexpr std::string_view kProjectorArchitecture = "clip";
 
+// Tells whether a tensor of this name is such a file's: "v.blk.0.attn_q.weight", "mm.0.bias".
+bool is_projector_tensor(std::string_view name);
+
 // Tells whether a file of this name is a vision tower's: "mmproj-model-f16.gguf", "Model-7B.mmproj-Q8_0.gguf".
 bool is_projector_name(std::string_view file_name);
 
-// `given`: the file that the caller names; null: the one beside the model, if there is a single one. Null: there is
-// none, the model is no GGUF file, or the one beside it cannot be used, which a warning says. Errors: `given` is no
-// file of a tower, or its tower is not known.
-Task<Result<std::unique_ptr<Checkpoint>>> open_projector(const Checkpoint& model,
+// The file, with its tensors as they are stored. `given`: the file that the caller names; null: the one beside the model,
+// "mmproj-" and the model's name if there are several. Null: there is none, the model is no GGUF file or has its tower in
+// itself, or the one beside it cannot be used, which a warning says. Errors: `given` is no file of a tower, or its tower
+// is not known.
+Task<Result<std::unique_ptr<Checkpoint>>> find_projector(const Checkpoint& model,
                                                          std::unique_ptr<FileSet> given);
+// The same for a model that is loaded: the tower's tensors have the shapes of the towers' rows and the width of
+// tower_padding.h, also those in the model itself. Errors also: those of read_vision_files() and read_tower().
+Task<Result<std::unique_ptr<Checkpoint>>> open_projector(Checkpoint& model, std::unique_ptr<FileSet> given);
 
 // Gives tensors of such a file the shapes and the order of the towers' rows: patch embeddings of two frames become one,
 // the rows of Pixtral's queries and keys return to halves, Gemma 3's projection is transposed, LFM2's patches have

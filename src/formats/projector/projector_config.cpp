@@ -184,15 +184,15 @@ Result<const Kind*> find_kind(const std::string& projector) {
 }
 
 // The first extent of a matrix; 0: there is none.
-uint64_t rows_of(const Checkpoint& projector, const char* tensor) {
-  const TensorInfo* found = projector.find(tensor);
+uint64_t rows_of(const Checkpoint& tensors, const char* tensor) {
+  const TensorInfo* found = tensors.find(tensor);
   return found && !found->shape.empty() ? found->shape[0] : 0;
 }
 
 }  // namespace
 
-Result<ProjectorConfig> describe_projector(const Checkpoint& projector) {
-  const Keys keys(*projector.gguf());
+Result<ProjectorConfig> describe_projector(const GgufFile& header, const Checkpoint& tensors) {
+  const Keys keys(header);
   DP_TRY(const auto type, keys.file().get_string("clip.projector_type"));
   DP_TRY(const Kind* const kind, find_kind(type.value_or("")));
   ProjectorConfig out;
@@ -201,9 +201,9 @@ Result<ProjectorConfig> describe_projector(const Checkpoint& projector) {
   out.config = {{"model_type", std::string(kind->model_type)},
                 {"hidden_size", rows},
                 {"projector_hidden_act", "gelu"},
-                {"projector_hidden_size", static_cast<int64_t>(rows_of(projector, "mm.1.weight"))}};
+                {"projector_hidden_size", static_cast<int64_t>(rows_of(tensors, "mm.1.weight"))}};
   DP_TRY(out.preprocessor, read_normalisation(keys));
-  vision["num_patches"] = static_cast<int64_t>(rows_of(projector, "v.position_embd.weight"));
+  vision["num_patches"] = static_cast<int64_t>(rows_of(tensors, "v.position_embd.weight"));
   DP_CHECK(kind->read(keys, vision, out));
   out.config["vision_config"] = std::move(vision);
   return out;

@@ -12,6 +12,6 @@ struct ProjectorConfig {
 
 // Numbers that the file has no key for are those of the published models. Errors: a type that is not known, a key that
 // is missing or has another type.
-Result<ProjectorConfig> describe_projector(const Checkpoint& projector);
+Result<ProjectorConfig> describe_projector(const GgufFile& header, const Checkpoint& tensors);
 
 }  // namespace doppler::formats

@@ -5,8 +5,8 @@
 
 #include "base/fuzz_check.h"
 #include "formats/architectures/tower.h"
+#include "formats/checkpoint_changes.h"
 #include "formats/fuzz_files.h"
-#include "formats/projector/projector.h"
 #include "formats/projector/projector_config.h"
 
 using namespace doppler;
@@ -34,13 +34,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   if (!(*opened)->gguf()) return 0;
-  const Checkpoint& checkpoint = **opened;
+  Checkpoint& checkpoint = **opened;
+  if (const auto shaped = shape_projector(checkpoint); !shaped) {
+    check_sentence(shaped.error());
+    return 0;
+  }
   for (const TensorInfo& tensor : checkpoint.tensors()) {
     if (tensor.bytes > kMostRead) continue;
     const auto bytes = now(checkpoint.read_tensor(tensor));
     if (bytes && bytes->size() != tensor.bytes) std::abort();
   }
-  auto described = describe_projector(checkpoint);
+  auto described = describe_projector(*checkpoint.gguf(), checkpoint);
   if (!described) return 0;
   const VisionFiles files{.tensors = &checkpoint,
                           .config = std::move(described->config),

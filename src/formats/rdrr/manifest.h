@@ -38,6 +38,7 @@ inline constexpr uint64_t kRdrrMaxSelfTestTokens = 4096;
 // Assets that have a meaning by their name.
 inline constexpr char kRdrrGgufMetadata[] =
     "metadata.gguf";  // the source's GGUF header without its tensor table
+inline constexpr char kRdrrProjectorMetadata[] = "mmproj.metadata.gguf";  // that of its vision tower's file
 
 enum class RdrrRole : uint8_t { kWeights, kEmbeddings, kLmHead, kExperts, kVector };
 const char* rdrr_role_name(RdrrRole role);  // "weights", "embeddings", "lm_head", "experts", "vector"

@@ -45,8 +45,11 @@ Result<Json> image_part_of(const Json& block) {
   DP_TRY(const auto media_type, get_string(*source, "media_type"));
   DP_TRY(const auto data, get_string(*source, "data"));
   if (type == "base64" && data) return openai::image_part(media_type.value_or("image"), *data);
-  return fail(ErrorKind::kUnsupported, "An image's source is of type \"%s\"; allowed is base64.",
-              printable(type.value_or("")).c_str());
+  return fail(
+      ErrorKind::kUnsupported,
+      "An image's source is of type \"%s\"; allowed are base64, and url at hosts that the server allows "
+      "(--allow-image-host).",
+      printable(type.value_or("")).c_str());
 }
 
 // One message with blocks may be several of OpenAI's: a result of a tool is a message there.

@@ -1,0 +1,17 @@
+// Kernels for tiles and matrix units read whole units of columns, and the feed-forward layers of towers are often no
+// such number (SigLIP's has 4,304). A tower is loaded with further units that are 0: their weights and biases are 0, and
+// every activation of 0 is 0, so the results stay the same.
+#pragma once
+
+#include "formats/architectures/config.h"
+#include "formats/checkpoint.h"
+
+namespace doppler::formats {
+
+// The width with which a feed-forward layer of `dim` is loaded: whole pairs of tiles.
+uint32_t padded_feed_forward(uint32_t dim);
+
+// Gives the tower's tensors that width. `tower` is as read_tower() gives it. Only once for a checkpoint.
+void pad_feed_forward(Checkpoint& checkpoint, const ModelConfig& tower);
+
+}  // namespace doppler::formats

@@ -1,0 +1,13 @@
+// Whether an address of the internet protocol is one of the public internet.
+#pragma once
+
+#include <string_view>
+
+namespace doppler::store {
+
+// `ip`: digits, as inet_ntop() writes them: "8.8.8.8", "2001:4860::8888". False: an address of this machine, of a private
+// network, of a group, one that carries another address in it, or none at all. The ranges: IANA's registries of
+// special-purpose addresses (RFC 6890).
+bool is_public_address(std::string_view ip);
+
+}  // namespace doppler::store
