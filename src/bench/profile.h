@@ -73,9 +73,9 @@ void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& c
 // Groups, sums and floors of `commands`.
 PlanProfile summarise(std::string plan, std::vector<CommandTime> commands, const kernels::Ceilings& ceilings);
 
-// The decode plan, then the prefill plan; with streams a decode plan for each number, for a model loaded for so many
-// streams; with a picture the vision tower's plans. Errors: no timestamps on this device; a context too short for the
-// depth; a model without a tower.
+// The decode plan, then the prefill plan. With streams: a decode plan for each number; the model must be loaded for so
+// many. With a picture: the plans of the model's vision tower.
+// Errors: the device has no timestamps, the context is too short for the depth, or the model has no tower.
 Result<std::vector<PlanProfile>> run_profile(Model& model, const ProfileSettings& settings,
                                              const kernels::Ceilings& ceilings);
 uint64_t positions_needed(const ProfileSettings& settings);

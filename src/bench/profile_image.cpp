@@ -9,7 +9,7 @@
 namespace doppler::bench {
 namespace {
 
-// What a picture shows does not matter to the time; it only is not of one colour.
+// The time does not depend on what a picture shows. This one is noise.
 images::Picture make_picture(images::Size size) {
   images::Picture picture = images::Picture::of(size);
   uint32_t state = 1;

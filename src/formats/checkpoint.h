@@ -50,8 +50,8 @@ class Checkpoint {
 
   const RdrrManifest* rdrr() const { return rdrr_.get(); }  // null unless the files are an RDRR folder
 
-  // The header of a vision tower's GGUF file (projector/projector.h), if this checkpoint has its tensors beside the text
-  // model's: an RDRR folder that was made from both files, or after join_projector(). Null otherwise.
+  // The header of a vision tower's GGUF file (projector/projector.h), if this checkpoint has its tensors too: an RDRR
+  // folder that was made from both files, or after join_projector(). Null otherwise.
   const GgufFile* projector() const { return projector_ ? &*projector_ : nullptr; }
 
   size_t file_count() const { return sources_.size(); }

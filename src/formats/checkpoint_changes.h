@@ -10,8 +10,8 @@ namespace doppler::formats {
 // Adds an f32 tensor, which replaces a tensor of its name. `from` is for messages.
 void put_tensor(Checkpoint& checkpoint, std::string tensor, std::vector<uint64_t> shape,
                 std::vector<float> values, std::string from);
-// Makes a tensor that the checkpoint has take its bytes from `source`, which holds only these. shape: its new one, if it
-// has another.
+// Makes a tensor that the checkpoint has take its bytes from `source`, which holds only these. shape: its new one;
+// empty: the same.
 void put_source(Checkpoint& checkpoint, const std::string& tensor, std::unique_ptr<ByteSource> source,
                 std::vector<uint64_t> shape = {});
 

@@ -1,6 +1,6 @@
-// Kernels for tiles and matrix units read whole units of columns, and the feed-forward layers of towers are often no
-// such number (SigLIP's has 4,304). A tower is loaded with further units that are 0: their weights and biases are 0, and
-// every activation of 0 is 0, so the results stay the same.
+// Kernels for tiles and matrix units read whole units of 32 columns, and a tower's feed-forward layers often have no
+// such number (SigLIP's have 4,304). A tower is loaded with further columns: their weights and biases are 0, and every
+// activation of 0 is 0, so the results stay the same.
 #pragma once
 
 #include "formats/architectures/config.h"

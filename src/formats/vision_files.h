@@ -17,8 +17,9 @@ struct VisionFiles {
   Json processor;  // processor_config.json; null: there is none
 };
 
-// `projector`: the file of the tower beside a GGUF model (projector/projector.h), or null; a model may have it in itself. Files by these names beside
-// it say more than its metadata, and go before them. Both must outlive the result.
+// `projector`: the file of the tower beside a GGUF model (projector/projector.h), or null; a model may also have its
+// tower in itself. Files by these names beside the tower's file say more than its metadata, and go before them. Both
+// checkpoints must outlive the result.
 // Empty: a GGUF model without such a file. Errors: files that cannot be read; a projector of a type that is not known.
 Task<Result<std::optional<VisionFiles>>> read_vision_files(const Checkpoint& model,
                                                            const Checkpoint* projector);

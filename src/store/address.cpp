@@ -53,8 +53,8 @@ bool is_public_address(std::string_view ip) {
     }
     return true;
   }
-  // Of version 6 only 2000::/3 is the internet. In it 2001::/23 has protocols, 2001:db8::/32 is for examples, and
-  // 2002::/16 carries addresses of version 4.
+  // In version 6 only 2000::/3 is the internet. Parts of it are not: 2001::/23 has protocols, 2001:db8::/32 is for
+  // examples, and 2002::/16 carries addresses of version 4.
   const std::vector<std::string> parts = split(ip, ':');
   const auto first = number_of(parts[0], 16, 0xFFFF);
   if (!first || *first < 0x2000 || *first > 0x3FFF || *first == 0x2002) return false;

@@ -5,9 +5,9 @@
 
 namespace doppler::store {
 
-// `ip`: digits, as inet_ntop() writes them: "8.8.8.8", "2001:4860::8888". False: an address of this machine, of a private
-// network, of a group, one that carries another address in it, or none at all. The ranges: IANA's registries of
-// special-purpose addresses (RFC 6890).
+// `ip`: digits, as inet_ntop() writes them: "8.8.8.8", "2001:4860::8888". False: an address of this machine, of a
+// private network or of a group, one that carries another address in it, or no address at all. The ranges are those of
+// IANA's registries of special-purpose addresses (RFC 6890).
 bool is_public_address(std::string_view ip);
 
 }  // namespace doppler::store

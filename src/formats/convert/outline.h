@@ -19,7 +19,7 @@ struct GgufOutline {
 // The text model's file. Errors: fused tensors, which GGUF lacks, families without a place in GGUF, and those of
 // choose_types().
 Task<Result<GgufOutline>> outline_gguf(const Checkpoint& model, const ConvertOptions& options);
-// The file of the vision tower of a model that has Checkpoint::projector(), as it was.
+// The file of the vision tower of a model that has Checkpoint::projector(): the bytes of the file it was made from.
 Result<GgufOutline> outline_projector(const Checkpoint& model);
 
 struct RdrrOutline {

@@ -17,10 +17,10 @@ bool is_projector_tensor(std::string_view name);
 // Tells whether a file of this name is a vision tower's: "mmproj-model-f16.gguf", "Model-7B.mmproj-Q8_0.gguf".
 bool is_projector_name(std::string_view file_name);
 
-// The file, with its tensors as they are stored. `given`: the file that the caller names; null: the one beside the model,
-// "mmproj-" and the model's name if there are several. Null: there is none, the model is no GGUF file or has its tower in
-// itself, or the one beside it cannot be used, which a warning says. Errors: `given` is no file of a tower, or its tower
-// is not known.
+// The tower's file, with its tensors as they are stored. `given`: the file that the caller names; null: the one beside
+// the model. If there are several, it is the one named "mmproj-" and the model's name. Null: there is none, the model
+// is no GGUF file or has its tower in itself, or the one beside it cannot be used, which a warning says.
+// Errors: `given` is no file of a tower, or its tower is not known.
 Task<Result<std::unique_ptr<Checkpoint>>> find_projector(const Checkpoint& model,
                                                          std::unique_ptr<FileSet> given);
 // The same for a model that is loaded: the tower's tensors have the shapes of the towers' rows and the width of
