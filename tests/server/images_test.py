@@ -169,7 +169,7 @@ class Apis(ImageCase):
             return {"messages": [{"role": "user", "content": content}]}
 
         chat = "/v1/chat/completions"
-        self.assertIn("https://example.org/a.png", self.refused(chat, part("https://example.org/a.png")))
+        self.assertIn("example.org is not allowed", self.refused(chat, part("https://example.org/a.png")))
         self.assertIn("base64", self.refused(chat, part("data:image/png;base64,???")))
         self.assertIn("known formats are PNG", self.refused(chat, part("data:image/png;base64,aGVsbG8gaGVsbG8=")))
         self.assertIn("A PNG picture cannot be read", self.refused(chat, part(url("a.png")[:398])))
