@@ -112,6 +112,15 @@ TEST(StderrCapture, TurnsPrintsOfItsOwnProcessIntoDebugLines) {
   EXPECT_NE(seen.find("the provider printed: warning: odd driver"), std::string::npos) << seen;
 }
 
+TEST(Provider, AnOlderDawnIsRefusedBeforeItIsCalled) {
+  const auto opened = Provider::open(DOPPLER_OLDER_DAWN);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind(), ErrorKind::kUnsupported);
+  EXPECT_EQ(opened.error().sentence(), DOPPLER_OLDER_DAWN
+            " is an older Dawn, whose structures and numbers of features are others: it lacks "
+            "wgpuGetInstanceFeatures.");
+}
+
 TEST(AbortGuardDeathTest, AnAbortOfTheProviderBecomesASentence) {
   EXPECT_EXIT(
       {
