@@ -122,6 +122,11 @@ TEST(Provider, AnOlderDawnIsRefusedBeforeItIsCalled) {
 }
 
 TEST(AbortGuardDeathTest, AnAbortOfTheProviderBecomesASentence) {
+#ifdef _WIN32
+  const testing::ExitedWithCode aborted(3);
+#else
+  const testing::KilledBySignal aborted(SIGABRT);
+#endif
   EXPECT_EXIT(
       {
         AbortGuard::install();
@@ -137,7 +142,7 @@ TEST(AbortGuardDeathTest, AnAbortOfTheProviderBecomesASentence) {
         }
         std::abort();
       },
-      testing::KilledBySignal(SIGABRT), "");
+      aborted, "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a device can do and does not tell, asked by shaders; see device_native.h.
+// Shaders find out those abilities of a device that it does not tell; see device_native.h.
 #include <algorithm>
 
 #include "gpu/device_native.h"

@@ -19,7 +19,7 @@ import sys
 
 
 def folder():
-    """The installation: bin/doppler, share/doppler; but on Windows also lib/libdoppler.so and include/doppler."""
+    """The installation: bin/doppler and share/doppler; elsewhere than on Windows also lib/libdoppler.so and include/doppler."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "files")
 
 

@@ -37,11 +37,10 @@ fi
 root=$PACKAGE/root/doppler-$version
 deps=${DOPPLER_DEPS_DIR:-.deps}
 
-# build_installed PRESET BUILD TARGET...: the files of the packages in $root.
+# build_installed PRESET BUILD TARGET...: the files of the packages in $root, built with $options.
 build_installed() {
-  local preset=$1 build=$2 options=()
+  local preset=$1 build=$2
   shift 2
-  ! command -v ccache >/dev/null || options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   cmake --preset "$preset" "${options[@]}"
   cmake --build "$build" --target "$@"
   rm -rf "$PACKAGE/root" && mkdir -p "$root" "$OUT"
@@ -90,7 +89,8 @@ CONTROL
 }
 
 pack_linux() {
-  local machine libc
+  local machine libc options=()
+  ! command -v ccache >/dev/null || options=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   machine=$(uname -m)
   libc=$(ldd --version | sed -n '1s/.* //p')
   tools/setup
@@ -104,7 +104,7 @@ pack_linux() {
 }
 
 pack_windows() {
-  local zip=$OUT/doppler-$version-windows-x86_64.zip
+  local zip=$OUT/doppler-$version-windows-x86_64.zip options=(-DDOPPLER_BATCHES=ON)  # as tests/windows/run, so that it is built once
   tools/setup windows
   build_installed windows build/windows doppler doppler_python_names
   add_licenses tools/package/THIRD-PARTY-windows.md "$deps/windows/licenses"
