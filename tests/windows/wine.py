@@ -37,7 +37,7 @@ class Wine:
             "WINEDLLOVERRIDES": "mscoree,mshtml=", "MESA_SHADER_CACHE_DIR": os.path.join(folder, "shaders"),
             "DOPPLER_WEBGPU": "wgpu"})
         # A server that is there saves each program a second.
-        subprocess.run([SERVER, "-p"], check=True)
+        subprocess.run([SERVER, "-p"], stderr=subprocess.DEVNULL, check=True)
         if not os.path.exists(os.path.join(self.prefix, "system.reg")):
             # Windows 10 is the oldest that Doppler is for.
             for words in (["wineboot", "-i"], ["winecfg", "-v", "win10"]):
