@@ -11,7 +11,7 @@ include(GNUInstallDirs)
 # On Windows libraries lie beside the program. The library for other programs is not built there yet.
 if(WIN32)
   install(TARGETS doppler RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  foreach(library wgpu_native.dll llguidance.dll)
+  foreach(library wgpu_native.dll llguidance.dll libcurl.dll)
     install(PROGRAMS ${DOPPLER_DEPS_DIR}/lib/${library} DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
   endforeach()
   install(TARGETS doppler_python_names RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -13,6 +13,7 @@ std::vector<std::string> begin_program(int argc, char** argv);
 
 enum class StandardStream : uint8_t { kInput, kOutput, kError };
 bool is_terminal(StandardStream stream);
+bool is_pipe(StandardStream stream);  // writing to it fails only after its reader has gone away
 
 uint64_t process_id();
 uint64_t machine_memory_bytes();

@@ -1,5 +1,6 @@
 // process.h by POSIX calls.
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,9 +17,17 @@ namespace doppler {
 
 std::vector<std::string> begin_program(int argc, char** argv) { return {argv + 1, argv + argc}; }
 
-bool is_terminal(StandardStream stream) {
-  constexpr int kNumbers[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-  return ::isatty(kNumbers[static_cast<size_t>(stream)]) == 1;
+namespace {
+
+constexpr int kNumbers[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+
+}  // namespace
+
+bool is_terminal(StandardStream stream) { return ::isatty(kNumbers[static_cast<size_t>(stream)]) == 1; }
+
+bool is_pipe(StandardStream stream) {
+  struct stat facts{};
+  return ::fstat(kNumbers[static_cast<size_t>(stream)], &facts) == 0 && S_ISFIFO(facts.st_mode);
 }
 
 uint64_t process_id() { return static_cast<uint64_t>(::getpid()); }

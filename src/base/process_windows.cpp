@@ -29,11 +29,21 @@ std::vector<std::string> begin_program(int /*argc*/, char** /*argv*/) {
   return out;
 }
 
-bool is_terminal(StandardStream stream) {
+namespace {
+
+HANDLE handle_of(StandardStream stream) {
   constexpr DWORD kHandles[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
-  DWORD mode = 0;
-  return ::GetConsoleMode(::GetStdHandle(kHandles[static_cast<size_t>(stream)]), &mode) != 0;
+  return ::GetStdHandle(kHandles[static_cast<size_t>(stream)]);
 }
+
+}  // namespace
+
+bool is_terminal(StandardStream stream) {
+  DWORD mode = 0;
+  return ::GetConsoleMode(handle_of(stream), &mode) != 0;
+}
+
+bool is_pipe(StandardStream stream) { return ::GetFileType(handle_of(stream)) == FILE_TYPE_PIPE; }
 
 uint64_t process_id() { return ::GetCurrentProcessId(); }
 

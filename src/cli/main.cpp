@@ -93,6 +93,8 @@ int main(int argc, char** argv) {
   const int code = doppler::cli::main_with(doppler::begin_program(argc, argv));
   // A full disk must not look like success if the output is redirected to a file.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::fprintf(stderr, "doppler: The output could not be written.\n");
+  // A reader that has seen enough is no fault.
+  if (!doppler::is_pipe(doppler::StandardStream::kOutput))
+    std::fprintf(stderr, "doppler: The output could not be written.\n");
   return code == 0 ? 1 : code;
 }

@@ -23,25 +23,10 @@ void on_device(WGPURequestDeviceStatus, WGPUDevice device, WGPUStringView messag
   out->done = true;
 }
 
-constexpr char kSubgroupProbe[] = R"(
-@group(0) @binding(0) var<storage, read_write> sizes: array<atomic<u32>, 2>;
-@compute @workgroup_size(64) fn main(@builtin(subgroup_size) size: u32) {
-  atomicMax(&sizes[0], size);
-  atomicMax(&sizes[1], 1024u - size);
-}
-)";
-constexpr uint32_t kProbeBias = 1024;  // the shader keeps a minimum as the maximum of this minus the value
-constexpr uint32_t kProbeWorkgroups = 64;  // enough to meet every size a driver mixes
-
 // The pause between two polls of wgpu-native: a fraction of the time waited so far, so that the answer is late by at
 // most that fraction. A poll every 20 us took a fifth of a core from llvmpipe.
 constexpr int kPauseFraction = 16;
 constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(1000);
-
-constexpr char kDp4aProbe[] = R"(
-@group(0) @binding(0) var<storage, read_write> x: array<u32, 2>;
-@compute @workgroup_size(1) fn main() { x[0] = u32(dot4I8Packed(x[0], x[1])); }
-)";
 
 }  // namespace
 
@@ -139,7 +124,8 @@ Result<void> NativeDevice::request_device() {
 Result<void> NativeDevice::start() {
   if (!api().is_dawn) AbortGuard::install();
   DP_CHECK(request_device());
-  DP_CHECK(detect_dp4a());
+  DP_CHECK(check_features());
+  caps_.dp4a = has_dp4a();
   if (caps_.subgroups && caps_.subgroup_max == 0) {
     DP_CHECK_WHILE(measure_subgroups(), "measuring the subgroup size of %s", caps_.adapter.c_str());
   }
@@ -152,41 +138,6 @@ Result<void> NativeDevice::start() {
 void NativeDevice::count_blobs() {
   counters_.blobs_found = cache_.found.load();
   counters_.blobs_stored = cache_.stored.load();
-}
-
-Result<void> NativeDevice::detect_dp4a() {
-  const ErrorTrap trap;
-  WGPUShaderSourceWGSL source = WGPU_SHADER_SOURCE_WGSL_INIT;
-  source.code = to_view(kDp4aProbe);
-  WGPUShaderModuleDescriptor descriptor = WGPU_SHADER_MODULE_DESCRIPTOR_INIT;
-  descriptor.nextInChain = &source.chain;
-  WGPUShaderModule module = api().DeviceCreateShaderModule(device_, &descriptor);
-  caps_.dp4a = module && !trap.caught();
-  if (module) api().ShaderModuleRelease(module);
-  return {};
-}
-
-Result<void> NativeDevice::measure_subgroups() {
-  BufferDesc desc = {.name = "subgroup probe", .bytes = 8};
-  DP_TRY(Buffer sizes, make_buffer(std::move(desc)));
-  std::vector<PipelineDesc> descs(1);
-  descs[0] = {.label = "probe.subgroup_size", .wgsl = kSubgroupProbe, .layout = {BindKind::kReadWrite}};
-  auto compile = create_pipelines(std::move(descs), nullptr);
-  DP_TRY(const auto pipelines, run_to_completion(*this, std::move(compile)));
-  const BufferSlice whole = {.buffer = sizes.id(), .offset = 0, .bytes = 8};
-  DP_TRY(const BindGroupId group, create_bind_group(pipelines[0], std::span(&whole, 1)));
-  Plan plan;
-  plan.name = "probe";
-  plan.words = {kDispatch, pipelines[0], group, kProbeWorkgroups, 1, 1, 0, 0};
-  const Work work = {.plan = &plan};
-  DP_CHECK(submit(std::span(&work, 1), nullptr));
-  auto reading = read_buffer(whole);
-  DP_TRY(const auto bytes, run_to_completion(*this, std::move(reading)));
-  uint32_t values[2] = {};
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<uint8_t*>(values));
-  caps_.subgroup_max = values[0];
-  caps_.subgroup_min = kProbeBias - values[1];
-  return {};
 }
 
 Result<void> NativeDevice::status() { return errors_.take(); }

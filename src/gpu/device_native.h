@@ -1,6 +1,6 @@
 // The Device over webgpu.h: one class in several files. device_native.cpp has start, end and waits; the others are
-// buffers_native.cpp, uploads_native.cpp, pipelines_native.cpp, replay_native.cpp (submit) and timing_native.cpp. The
-// class runs on the owner's thread, except for compilation (CompileJob).
+// buffers_native.cpp, uploads_native.cpp, pipelines_native.cpp, probes_native.cpp, replay_native.cpp (submit) and
+// timing_native.cpp. The class runs on the owner's thread, except for compilation (CompileJob).
 #pragma once
 
 #include <atomic>
@@ -115,13 +115,17 @@ class NativeDevice final : public Device {
 
   // device_native.cpp
   Result<void> request_device();
-  Result<void> measure_subgroups();
-  Result<void> detect_dp4a();
   void wait_some(uint64_t microseconds);
   bool finish_ready();
   bool finish_compile_jobs();
   void count_blobs();
   Result<void> lost_or(const std::string& problem);
+
+  // probes_native.cpp
+  bool compiles(std::string_view wgsl);
+  bool has_dp4a();
+  Result<void> check_features();
+  Result<void> measure_subgroups();
 
   // buffers_native.cpp
   Result<Buffer> make_buffer(BufferDesc desc);

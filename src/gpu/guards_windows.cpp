@@ -1,7 +1,11 @@
 // guards_native.h by the C library of Windows. Output is caught in a file, since the system has none without a name.
+#include "base/system_windows.h"
+// After windows.h.
 #include <fcntl.h>
 #include <io.h>
+#include <sys/stat.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -24,15 +28,22 @@ void on_abort(int) {
   std::raise(SIGABRT);
 }
 
+// A file that goes away when it is closed, or -1. tmpfile() makes it in the root folder, which takes an administrator.
+int open_temporary() {
+  static std::atomic<unsigned> count = 0;
+  std::wstring path(MAX_PATH + 1, L'\0');
+  path.resize(::GetTempPathW(static_cast<DWORD>(path.size()), path.data()));
+  path += L"doppler-" + std::to_wstring(::GetCurrentProcessId()) + L"-" + std::to_wstring(++count);
+  return ::_wopen(path.c_str(), _O_CREAT | _O_EXCL | _O_RDWR | _O_BINARY | _O_TEMPORARY | _O_NOINHERIT,
+                  _S_IREAD | _S_IWRITE);
+}
+
 }  // namespace
 
 StderrCapture::StderrCapture() {
   if (!owns_process()) return;
   std::fflush(stderr);
-  if (std::FILE* file = std::tmpfile()) {
-    file_ = ::_dup(::_fileno(file));
-    std::fclose(file);
-  }
+  file_ = open_temporary();
   saved_ = ::_dup(kStderr);
   if (file_ >= 0 && saved_ >= 0) ::_dup2(file_, kStderr);
 }

@@ -112,7 +112,21 @@ TEST(StderrCapture, TurnsPrintsOfItsOwnProcessIntoDebugLines) {
   EXPECT_NE(seen.find("the provider printed: warning: odd driver"), std::string::npos) << seen;
 }
 
+TEST(Provider, AnOlderDawnIsRefusedBeforeItIsCalled) {
+  const auto opened = Provider::open(DOPPLER_OLDER_DAWN);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind(), ErrorKind::kUnsupported);
+  EXPECT_EQ(opened.error().sentence(), DOPPLER_OLDER_DAWN
+            " is an older Dawn, whose structures and numbers of features are others: it lacks "
+            "wgpuGetInstanceFeatures.");
+}
+
 TEST(AbortGuardDeathTest, AnAbortOfTheProviderBecomesASentence) {
+#ifdef _WIN32
+  const testing::ExitedWithCode aborted(3);
+#else
+  const testing::KilledBySignal aborted(SIGABRT);
+#endif
   EXPECT_EXIT(
       {
         AbortGuard::install();
@@ -128,7 +142,7 @@ TEST(AbortGuardDeathTest, AnAbortOfTheProviderBecomesASentence) {
         }
         std::abort();
       },
-      testing::KilledBySignal(SIGABRT), "");
+      aborted, "");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Choice {
 // Those of list_adapters(), in its order.
 std::vector<Choice> numbered_devices(const std::string& provider, const std::vector<VulkanDevice>& devices) {
   std::vector<std::string> providers = {provider};
-  if (provider.empty()) providers = {"dawn", "wgpu"};
+  if (provider.empty()) providers = usual_providers();
   std::vector<Choice> out;
   for (const std::string& which : providers) {
     for (const VulkanDevice& device : devices) out.push_back({which, device});
@@ -110,11 +110,13 @@ Result<std::unique_ptr<Device>> open_now(DeviceOptions options) {
         choice.device.name.c_str());
     return open_on("wgpu", choice.device, options);
   }
-  auto dawn = open_on("dawn", choice.device, options);
-  if (dawn) return dawn;
-  log(LogLevel::kWarning,
-      "Using wgpu-native on %s, without matrix units, because Dawn does not work here: %s",
-      choice.device.name.c_str(), dawn.error().sentence().c_str());
+  if (usual_providers().front() == "dawn") {
+    auto dawn = open_on("dawn", choice.device, options);
+    if (dawn) return dawn;
+    log(LogLevel::kWarning,
+        "Using wgpu-native on %s, without matrix units, because Dawn does not work here: %s",
+        choice.device.name.c_str(), dawn.error().sentence().c_str());
+  }
   return open_on("wgpu", choice.device, options);
 }
 

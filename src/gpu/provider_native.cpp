@@ -64,6 +64,15 @@ Result<std::unique_ptr<Provider>> read_functions(const SharedLibrary& library, c
                provider->SubgroupMatrixConfigsFreeMembers);
   provider->is_dawn = provider->DevicePoll == nullptr;
   provider->name = provider->is_dawn ? "dawn" : "wgpu";
+  // The function came with the form of the description of an instance that this program gives. An older Dawn reads
+  // another one there, and numbers its features otherwise.
+  decltype(&wgpuGetInstanceFeatures) newer = nullptr;
+  if (provider->is_dawn && !library.find("wgpuGetInstanceFeatures", newer)) {
+    return fail(ErrorKind::kUnsupported,
+                "%s is an older Dawn, whose structures and numbers of features are others: it lacks "
+                "wgpuGetInstanceFeatures.",
+                path.c_str());
+  }
   return provider;
 }
 

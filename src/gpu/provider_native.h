@@ -8,33 +8,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "gpu/provider_functions.h"
 
 namespace doppler::gpu {
-
-// Every function of webgpu.h that we call. Both libraries have all these functions.
-// clang-format off
-#define DOPPLER_WGPU_FUNCTIONS(X)                                                                           \
-  X(CreateInstance) X(InstanceRelease) X(InstanceRequestAdapter) X(InstanceProcessEvents)                   \
-  X(InstanceWaitAny) X(AdapterGetInfo) X(AdapterInfoFreeMembers) X(AdapterGetLimits)                        \
-  X(AdapterGetFeatures) X(SupportedFeaturesFreeMembers) X(AdapterRequestDevice) X(AdapterRelease)           \
-  X(DeviceGetQueue) X(DeviceDestroy) X(DeviceRelease) X(DeviceCreateBuffer)              \
-  X(BufferDestroy) X(BufferRelease) X(BufferMapAsync) X(BufferGetConstMappedRange) X(BufferGetMappedRange) X(BufferUnmap)     \
-  X(DeviceCreateShaderModule) X(ShaderModuleRelease) X(DeviceCreateBindGroupLayout)                         \
-  X(BindGroupLayoutRelease) X(DeviceCreatePipelineLayout) X(PipelineLayoutRelease)                          \
-  X(DeviceCreateComputePipeline) X(ComputePipelineRelease) X(DeviceCreateBindGroup) X(BindGroupRelease)     \
-  X(DeviceCreateCommandEncoder) X(CommandEncoderRelease) X(CommandEncoderBeginComputePass)                  \
-  X(CommandEncoderCopyBufferToBuffer) X(CommandEncoderClearBuffer) X(CommandEncoderResolveQuerySet)         \
-  X(CommandEncoderFinish) X(CommandBufferRelease) X(ComputePassEncoderSetPipeline)                          \
-  X(ComputePassEncoderSetBindGroup) X(ComputePassEncoderDispatchWorkgroups) X(ComputePassEncoderEnd)        \
-  X(ComputePassEncoderRelease) X(DeviceCreateQuerySet) X(QuerySetRelease) X(QueueSubmit)                    \
-  X(QueueWriteBuffer) X(QueueOnSubmittedWorkDone) X(QueueRelease)
-// clang-format on
-
-// Functions that only wgpu-native has; null under Dawn.
-#define DOPPLER_WGPU_NATIVE_FUNCTIONS(X) \
-  X(DevicePoll) X(InstanceEnumerateAdapters) X(DeviceCreateShaderModuleTrusted)
 
 struct Provider {
 #define DOPPLER_MEMBER(name) decltype(&::wgpu##name) name = nullptr;
@@ -53,6 +32,9 @@ struct Provider {
   // system looks. A library stays open until the process ends. Errors list the places tried.
   static Result<const Provider*> open(const std::string& which);
 };
+
+// The providers that Doppler comes with on this system, by name, the best first.
+std::vector<std::string> usual_providers();
 
 // ---- Extensions of Dawn (values as its headers of 2025-2026 have them) ----
 inline constexpr auto kDawnTogglesSType = static_cast<WGPUSType>(0x0005000A);

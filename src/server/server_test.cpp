@@ -154,7 +154,7 @@ TEST(FileStore, KeepsFilesWithinItsBounds) {
   auto folder = PrivateFolder::open(path);
   ASSERT_TRUE(folder.has_value());
   ASSERT_TRUE((*folder)->write("file-torn", "x").has_value());
-  const auto store = FileStore::open(std::move(*folder), 10);
+  auto store = FileStore::open(std::move(*folder), 10);
   EXPECT_EQ(store->list().size(), 2u);
   EXPECT_FALSE(std::filesystem::exists(path + "/file-torn"));
   ASSERT_TRUE(store->get(id).has_value());
@@ -164,6 +164,7 @@ TEST(FileStore, KeepsFilesWithinItsBounds) {
   EXPECT_FALSE(std::filesystem::exists(path + "/" + id));
   std::filesystem::permissions(path, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
   EXPECT_FALSE(PrivateFolder::open(path).has_value());  // others could read it
+  store.reset();                                        // Windows removes no file that is open
   std::filesystem::remove_all(path);
 }
 

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 
-ELSEWHERE = {pathlib.Path("tools/package/THIRD-PARTY.md")}  # a package has it in another folder
+PACKAGE = pathlib.Path("tools/package")
+ELSEWHERE = {PACKAGE / "THIRD-PARTY.md", PACKAGE / "THIRD-PARTY-windows.md"}  # a package has it in another folder
 PAST = ("docs/results/", "docs/diary/", "CHANGELOG.md")  # they tell of earlier versions
 PLANNED = {"docs/reference/features.md", "src/kernels/twist"}  # pages name these as files that one would write
 PATH = re.compile(r"`(?:\./)?([a-z][\w-]*(?:/[\w.*+-]+)+)/?[`\s]")

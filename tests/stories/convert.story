@@ -65,7 +65,7 @@ $ doppler inspect folder --json | grep '"draft"'
   "draft": "small.gguf",
 
 == what was tuned becomes hints of a folder
-needs webgpu
+needs webgpu posix
 $ doppler synth llama-tiny:q4_0 -o a.gguf > log
 $ export XDG_CACHE_HOME=$PWD/cache && doppler tune $FLAGS --model a.gguf --budget 1 > tuned
 $ doppler kernels $FLAGS --json > kernels.json 2>/dev/null; file=$(sed -n 's/^Stored in \(.*\); doppler kernels.*/\1/p' tuned); python3 -c "import json; f=json.load(open('$file')); k=json.load(open('kernels.json'))['variants'][0]; f['choices']=[{'operation':k['operation'],'shape':'9x9','variant':k['variant'],'seconds':0.001,'table_seconds':0.002,'constants':{'slices':8}}]; json.dump(f,open('t.json','w'))"

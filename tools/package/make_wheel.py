@@ -14,16 +14,19 @@ LAUNCHER = '''"""Doppler: large language models on WebGPU. The package carries t
 line starts the program, folder() is where they lie."""
 
 import os
+import subprocess
 import sys
 
 
 def folder():
-    """The installation: bin/doppler, lib/libdoppler.so, include/doppler, share/doppler."""
+    """The installation: bin/doppler and share/doppler; elsewhere than on Windows also lib/libdoppler.so and include/doppler."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "files")
 
 
 def main():
     program = os.path.join(folder(), "bin", "doppler")
+    if os.name == "nt":  # there execv() would return to the terminal at once
+        sys.exit(subprocess.call([program + ".exe", *sys.argv[1:]]))
     os.execv(program, [program, *sys.argv[1:]])
 '''
 

@@ -1,20 +1,32 @@
 #!/usr/bin/env bash
-# Makes prebuilt packages of this checkout: a relocatable tar.xz, a .deb and a Python wheel of the same files.
-#   tools/package/package.sh [--out FOLDER]     usual: build/package/out
-# Build on the oldest system that shall be served: the packages ask for its C library or a newer one and for nothing
-# else. A GPU's Vulkan driver, or Mesa's lavapipe (mesa-vulkan-drivers), stays the system's affair.
-# docs/howto/install.md has what users do with them; tools/package/try.sh tries each in a clean root.
+# Makes prebuilt packages of this checkout: for Linux a relocatable tar.xz, a .deb and a Python wheel of the same files;
+# for Windows, built on Debian, a zip and a wheel.
+#   tools/package/package.sh [--windows] [--out FOLDER]     usual: build/package/out
+# Build those for Linux on the oldest system that shall be served: the packages ask for its C library or a newer one and
+# for nothing else. A GPU's Vulkan driver, or Mesa's lavapipe (mesa-vulkan-drivers), stays the system's affair.
+# docs/howto/install.md has what users do with them; tools/package/try.sh tries each in a clean root, tests/windows/run
+# what is in the zip.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-BUILD=$PWD/build/package
-OUT=$BUILD/out
-if [ "${1:-}" = --out ] && [ $# = 2 ]; then
-  mkdir -p "$2"
-  OUT=$(cd "$2" && pwd)
-elif [ $# != 0 ]; then
-  echo "Usage: tools/package/package.sh [--out FOLDER]" >&2
-  exit 2
-fi
+PACKAGE=$PWD/build/package
+OUT=$PACKAGE/out
+SYSTEM=linux
+while [ $# != 0 ]; do
+  case "$1" in
+    --windows) SYSTEM=windows ;;
+    --out)
+      [ $# -ge 2 ] || { echo "Flag --out needs a folder." >&2; exit 2; }
+      mkdir -p "$2"
+      OUT=$(cd "$2" && pwd)
+      shift
+      ;;
+    *)
+      echo "Usage: tools/package/package.sh [--windows] [--out FOLDER]" >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
 
 version=$(sed -n 's/^project(doppler VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 tag=$(git describe --tags --exact-match 2>/dev/null || true)
@@ -22,38 +34,44 @@ if [ -n "$tag" ] && [ "$tag" != "v$version" ]; then
   echo "The tag of this commit is $tag, but CMakeLists.txt has version $version." >&2
   exit 1
 fi
-machine=$(uname -m)
-libc=$(ldd --version | sed -n '1s/.* //p')
+root=$PACKAGE/root/doppler-$version
+deps=${DOPPLER_DEPS_DIR:-.deps}
 
-tools/setup
-options=()
-! command -v ccache >/dev/null || options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-cmake --preset package "${options[@]}"
-cmake --build "$BUILD" --target doppler doppler_shared
-root=$BUILD/root/doppler-$version
-rm -rf "$BUILD/root" && mkdir -p "$root" "$OUT"
-cmake --install "$BUILD" --prefix "$root" --strip >"$BUILD/install.log"
+# build_installed PRESET BUILD TARGET...: the files of the packages in $root, built with $options.
+build_installed() {
+  local preset=$1 build=$2
+  shift 2
+  cmake --preset "$preset" "${options[@]}"
+  cmake --build "$build" --target "$@"
+  rm -rf "$PACKAGE/root" && mkdir -p "$root" "$OUT"
+  cmake --install "$build" --prefix "$root" --strip >"$PACKAGE/install.log"
+}
 
-# The licences of what the program contains or carries.
-licenses=$root/share/doc/doppler
-mkdir -p "$licenses/third-party"
-cp LICENSE README.md CHANGELOG.md "$licenses"
-cp tools/package/THIRD-PARTY.md "$licenses"
-while read -r package; do
-  cp "/usr/share/doc/$package/copyright" "$licenses/third-party/$package.txt"
-done < <(sed -n 's/^| `\([a-z0-9+.-]*\)` |.*/\1/p' tools/package/THIRD-PARTY.md)
-cp "${DOPPLER_DEPS_DIR:-.deps}"/licenses/*.txt "$licenses/third-party"
+# add_licenses LIST FOLDER: the licences of what the program contains or carries.
+add_licenses() {
+  local licenses=$root/share/doc/doppler package
+  mkdir -p "$licenses/third-party"
+  cp LICENSE README.md CHANGELOG.md "$licenses"
+  cp "$1" "$licenses/THIRD-PARTY.md"
+  while read -r package; do
+    cp "/usr/share/doc/$package/copyright" "$licenses/third-party/$package.txt"
+  done < <(sed -n 's/^| `\([a-z0-9+.-]*\)` |.*/\1/p' "$1")
+  cp "$2"/*.txt "$licenses/third-party"
+}
 
-echo "package: tar.xz"
-tar -C "$BUILD/root" --owner=0 --group=0 --sort=name --use-compress-program="xz -T0" -cf "$OUT/doppler-$version-linux-$machine.tar.xz" "doppler-$version"
+add_wheel() {
+  echo "package: wheel"
+  python3 -B tools/package/make_wheel.py --root "$root" --version "$version" --platform "$1" --out "$OUT"
+}
 
-echo "package: deb"
-deb=$BUILD/deb
-rm -rf "$deb" && mkdir -p "$deb/DEBIAN" "$deb/opt" "$deb/usr/bin" "$deb/usr/lib/systemd/system"
-cp -a "$root" "$deb/opt/doppler"
-ln -s ../../opt/doppler/bin/doppler "$deb/usr/bin/doppler"
-install -m 644 tools/package/doppler.service "$deb/usr/lib/systemd/system"
-cat >"$deb/DEBIAN/control" <<CONTROL
+pack_deb() {
+  local deb=$PACKAGE/deb
+  echo "package: deb"
+  rm -rf "$deb" && mkdir -p "$deb/DEBIAN" "$deb/opt" "$deb/usr/bin" "$deb/usr/lib/systemd/system"
+  cp -a "$root" "$deb/opt/doppler"
+  ln -s ../../opt/doppler/bin/doppler "$deb/usr/bin/doppler"
+  install -m 644 tools/package/doppler.service "$deb/usr/lib/systemd/system"
+  cat >"$deb/DEBIAN/control" <<CONTROL
 Package: doppler
 Version: $version
 Architecture: $(dpkg --print-architecture)
@@ -67,9 +85,34 @@ Description: Large language models on WebGPU
  Runs GGUF, safetensors and RDRR models on any GPU with a Vulkan driver, without a compile step: command line,
  OpenAI-compatible server and library.
 CONTROL
-dpkg-deb --root-owner-group -Zxz --build "$deb" "$OUT/doppler_${version}_$(dpkg --print-architecture).deb" >/dev/null
+  dpkg-deb --root-owner-group -Zxz --build "$deb" "$OUT/doppler_${version}_$(dpkg --print-architecture).deb" >/dev/null
+}
 
-echo "package: wheel"
-python3 -B tools/package/make_wheel.py --root "$root" --version "$version" \
-  --platform "manylinux_${libc/./_}_$machine" --out "$OUT"
+pack_linux() {
+  local machine libc options=()
+  ! command -v ccache >/dev/null || options=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  machine=$(uname -m)
+  libc=$(ldd --version | sed -n '1s/.* //p')
+  tools/setup
+  build_installed package "$PACKAGE" doppler doppler_shared
+  add_licenses tools/package/THIRD-PARTY.md "$deps/licenses"
+  echo "package: tar.xz"
+  tar -C "$PACKAGE/root" --owner=0 --group=0 --sort=name --use-compress-program="xz -T0" \
+    -cf "$OUT/doppler-$version-linux-$machine.tar.xz" "doppler-$version"
+  pack_deb
+  add_wheel "manylinux_${libc/./_}_$machine"
+}
+
+pack_windows() {
+  local zip=$OUT/doppler-$version-windows-x86_64.zip options=(-DDOPPLER_BATCHES=ON)  # as tests/windows/run, so that it is built once
+  tools/setup windows
+  build_installed windows build/windows doppler doppler_python_names
+  add_licenses tools/package/THIRD-PARTY-windows.md "$deps/windows/licenses"
+  echo "package: zip"
+  rm -f "$zip"
+  (cd "$PACKAGE/root" && python3 -m zipfile -c "$zip" "doppler-$version")
+  add_wheel win_amd64
+}
+
+"pack_$SYSTEM"
 (cd "$OUT" && sha256sum doppler* >SHA256SUMS && ls -l)

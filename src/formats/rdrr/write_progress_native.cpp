@@ -121,6 +121,7 @@ Result<> WriteProgress::add(const Sha256& shard) {
 }
 
 Result<> WriteProgress::remove() {
+  file_.close();  // on Windows the name of an open file stays in the folder
   if (remove_file(path_)) return {};
   return fail(ErrorKind::kIo, "Cannot remove %s: %s.", path_.c_str(), std::strerror(errno));
 }
