@@ -22,7 +22,6 @@ namespace {
 
 constexpr uint64_t kMaxConfigBytes = 1 << 20;  // real ones have a few kB
 constexpr int64_t kMaxSplits = 4096;
-
 using SourcePtr = std::unique_ptr<ByteSource>;
 
 }  // namespace
@@ -118,8 +117,7 @@ class CheckpointOpener {
     co_return co_await std::move(reading);
   }
 
-  // True: manifest.json with shards beside it, or as the only file that describes a model (other folders may have a
-  // file by that name).
+  // True: manifest.json has shards beside it, or is the only file that describes a model.
   Task<Result<bool>> holds_rdrr() {
     auto opening = open_if_there(kRdrrManifestName);
     DP_CO_TRY(const SourcePtr manifest, co_await std::move(opening));
@@ -140,7 +138,7 @@ class CheckpointOpener {
     result_->sources_.push_back(std::move(open.tensors));
     add_rdrr_tensors();
     auto describing =
-        result_->rdrr_->source == RdrrSource::kGguf ? read_rdrr_metadata() : read_config("config.json");
+        result_->rdrr_->source == RdrrSource::kGguf ? read_headers() : read_config("config.json");
     co_return co_await std::move(describing);
   }
 
@@ -164,7 +162,7 @@ class CheckpointOpener {
     }
   }
 
-  Task<Result<>> read_rdrr_metadata() {
+  Task<Result<>> read_headers() {
     result_->kind_ = Checkpoint::Kind::kGguf;
     auto reading = read_header_asset(kRdrrGgufMetadata);
     DP_CO_TRY(result_->gguf_, co_await std::move(reading));
