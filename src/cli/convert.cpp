@@ -231,7 +231,10 @@ Result<void> join_projector(const ConvertFlags& flags, formats::Checkpoint& mode
     DP_TRY(given, formats::open_file_set(flags.mmproj));
   }
   DP_TRY(auto projector, run_now(formats::find_projector(model, std::move(given))));
-  return projector ? formats::join_projector(model, std::move(projector)) : Result<void>();
+  if (!projector) return {};
+  if (!flags.quiet)
+    std::fprintf(stderr, "doppler: The vision tower of %s goes along.\n", projector->name().c_str());
+  return formats::join_projector(model, std::move(projector));
 }
 
 Result<formats::ConvertReport> convert(ConvertFlags& flags) {

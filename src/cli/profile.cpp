@@ -76,7 +76,8 @@ int profile_verb(std::span<const std::string> arguments) {
     settings.prompt = 0;
     model.load.sequences = bench::sequences_needed(settings);
   }
-  if (settings.repetitions == 0 || (settings.depth == 0 && settings.prompt == 0)) {
+  const bool has_plan = settings.depth != 0 || settings.prompt != 0 || settings.image_width != 0;
+  if (settings.repetitions == 0 || !has_plan) {
     return exit_usage(Error(ErrorKind::kInvalidInput,
                             "Nothing is left to profile: -r, and one of -d and -p, must be above 0."));
   }

@@ -13,10 +13,12 @@
 #include "base/process.h"
 #include "formats/architectures/config.h"
 #include "formats/file_set_native.h"
+#include "formats/fuzz_files.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/recognise.h"
 #include "formats/safetensors/safetensors_writer.h"
 #include "formats/test_helpers.h"
+#include "formats/tower_padding.h"
 
 namespace doppler::formats {
 namespace {
@@ -329,6 +331,24 @@ TEST(Gguf, LargeVocabularyParsesFast) {
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(strings->back(), tokens.back());
   EXPECT_LT(took, std::chrono::milliseconds(100));
+}
+
+TEST(TowerPadding, AnyPartOfPaddedRowsIsThatOfTheWhole) {
+  FuzzBytes file({9, 9, 1, 2, 3, 4, 5, 6, 9});
+  const auto source = padded_rows(file, 2, 2, 3, 5);
+  const std::vector<uint8_t> whole = {1, 2, 3, 0, 0, 4, 5, 6, 0, 0};
+  ASSERT_EQ(source->size(), whole.size());
+  for (size_t first = 0; first <= whole.size(); ++first) {
+    for (size_t count = 0; first + count <= whole.size(); ++count) {
+      const auto begin = whole.begin() + static_cast<ptrdiff_t>(first);
+      EXPECT_EQ(must(run_now(source->read(first, count))),
+                std::vector<uint8_t>(begin, begin + static_cast<ptrdiff_t>(count)))
+          << first << " " << count;
+    }
+  }
+  EXPECT_FALSE(run_now(source->read(8, 3)));
+  EXPECT_EQ(padded_feed_forward(4304), 4352u);
+  EXPECT_EQ(padded_feed_forward(4352), 4352u);
 }
 
 }  // namespace

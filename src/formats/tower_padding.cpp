@@ -11,7 +11,6 @@ namespace {
 
 constexpr uint32_t kUnit = 64;
 
-// `rows` rows of `row_bytes`, each followed by zeros up to `padded_bytes`.
 class PaddedRows final : public ByteSource {
  public:
   PaddedRows(ByteSource& file, uint64_t offset, uint64_t rows, uint64_t row_bytes, uint64_t padded_bytes)
@@ -52,13 +51,18 @@ void pad(Checkpoint& checkpoint, const std::string& name, size_t axis, uint32_t 
   if (rows == 0 || dim == 0 || row_bytes * padded % dim != 0) return;
   std::vector<uint64_t> shape = tensor->shape;
   shape[axis] = padded;
-  put_source(checkpoint, name,
-             std::make_unique<PaddedRows>(checkpoint.file(tensor->file), tensor->offset, rows, row_bytes,
-                                          row_bytes * padded / dim),
-             std::move(shape));
+  put_source(
+      checkpoint, name,
+      padded_rows(checkpoint.file(tensor->file), tensor->offset, rows, row_bytes, row_bytes * padded / dim),
+      std::move(shape));
 }
 
 }  // namespace
+
+std::unique_ptr<ByteSource> padded_rows(ByteSource& file, uint64_t offset, uint64_t rows, uint64_t row_bytes,
+                                        uint64_t padded_bytes) {
+  return std::make_unique<PaddedRows>(file, offset, rows, row_bytes, padded_bytes);
+}
 
 uint32_t padded_feed_forward(uint32_t dim) { return (dim + kUnit - 1) / kUnit * kUnit; }
 

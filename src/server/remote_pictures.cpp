@@ -56,11 +56,17 @@ class Fetcher {
     if (!bytes)
       return fail(ErrorKind::kInvalidInput, "A picture cannot be fetched: %s",
                   bytes.error().sentence().c_str());
+    bytes_ += bytes->size();
+    if (bytes_ > kMostRemoteBytes) {
+      return fail(ErrorKind::kInvalidInput, "The pictures that the request names have more than %s.",
+                  format_bytes(kMostRemoteBytes).c_str());
+    }
     return base64({reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()});
   }
 
   const FetchPicture& fetch_;
   size_t count_ = 0;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // operator named their hosts.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -17,9 +18,10 @@ using FetchPicture = std::function<Result<std::string>(const std::string& url)>;
 bool may_have_remote_pictures(const HttpRequest& request);
 
 // The body with the pictures' bytes in base64 in place of their addresses: "image_url" of OpenAI's APIs, and sources of
-// the type "url" of Anthropic's. A body that is no JSON object stays the same. Errors: too many pictures, and those of
-// `fetch`.
+// the type "url" of Anthropic's. A body that is no JSON object stays the same.
+// Errors: too many pictures or bytes, and those of `fetch`.
 Result<std::string> with_fetched_pictures(const std::string& body, const FetchPicture& fetch);
 inline constexpr size_t kMostRemotePictures = 16;
+inline constexpr uint64_t kMostRemoteBytes = 64 << 20;  // of all pictures of a request
 
 }  // namespace doppler::server

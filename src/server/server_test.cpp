@@ -134,6 +134,12 @@ TEST(RemotePictures, AddressesBecomeBytesWherePicturesAre) {
   for (size_t i = 0; i <= kMostRemotePictures; ++i)
     many += std::string(i ? "," : "") + R"({"image_url":"http://a"})";
   EXPECT_NE(with((many + "]}").c_str()).error().sentence().find("more than 16"), std::string::npos);
+  const FetchPicture large = [](const std::string&) {
+    return Result<std::string>(std::string(33 << 20, 'a'));
+  };
+  const char* const two = R"({"messages":[{"image_url":"http://a"},{"image_url":"http://b"}]})";
+  EXPECT_EQ(with_fetched_pictures(two, large).error().sentence(),
+            "The pictures that the request names have more than 64.0 MiB.");
 }
 
 TEST(FileStore, KeepsFilesWithinItsBounds) {

@@ -16,7 +16,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // From any thread. Behind stop() work is dropped.
+  // From any thread. After stop() work is dropped.
   void post(std::function<void()> work) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;

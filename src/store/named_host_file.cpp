@@ -71,12 +71,14 @@ Result<Url> check_host(const std::string& url, const NamedHosts& allowed) {
 
 Result<std::string> fetch_from_named_host(const std::string& url, const NamedHosts& allowed) {
   const auto deadline = Clock::now() + std::chrono::seconds(allowed.most_seconds);
-  DP_TRY(const std::unique_ptr<HttpClient> client,
-         HttpClient::open({.connect_seconds = allowed.most_seconds, .stall_seconds = allowed.most_seconds}));
   std::string at = url;
   for (int redirect = 0; redirect <= kMostHops; ++redirect) {
     DP_TRY(const Url parsed, check_host(at, allowed));
     WholeFile file(allowed.most_bytes);
+    // After the file: a transfer that is given up ends before its receiver does.
+    DP_TRY(
+        const std::unique_ptr<HttpClient> client,
+        HttpClient::open({.connect_seconds = allowed.most_seconds, .stall_seconds = allowed.most_seconds}));
     DP_CHECK(client->start(
         {.url = at, .range = {}, .is_direct = true, .is_public_only = !is_literal(parsed.host)}, file));
     while (client->running() > 0) {

@@ -16,6 +16,8 @@ $ cp $VISION/qwen3_vl/gguf/* .
 $ doppler run $FLAGS -m $VISION/qwen3_vl --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > folder 2> log; test -s folder
 $ doppler convert $VISION/qwen3_vl of-folder --quiet > log && doppler run $FLAGS -m of-folder --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > seen 2> log; cmp folder seen
 $ doppler convert text.gguf of-pair --quiet > log && doppler run $FLAGS -m of-pair --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > seen 2> log; cmp folder seen
+$ doppler convert text.gguf of-pair --replace 2>&1 | grep tower
+~doppler: The vision tower of .*mmproj\.gguf goes along\.
 $ doppler convert of-pair back.gguf > log 2>&1; cmp back.gguf text.gguf && cmp mmproj-back.gguf mmproj.gguf; grep "tower" log
 doppler: The vision tower goes to mmproj-back.gguf.
 $ doppler convert text.gguf back.gguf --replace --mmproj mmproj.gguf

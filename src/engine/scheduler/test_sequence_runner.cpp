@@ -5,43 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/scheduler/test_hash_model.h"
 #include "kernels/common/step_state.h"
 
 namespace doppler::engine::testing {
 namespace {
 
 constexpr uint32_t kNone = 0xFFFFFFFFu;
-constexpr uint64_t kEmptyPrefix = 0x9E3779B97F4A7C15ull;
-
-// Steele, Lea and Flood's splitmix64: any good mixer does.
-uint64_t mix(uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
-
-// A word that stands for a position's adapters; 0: it has none.
-uint64_t adapter_word(const model::GenerationSettings& settings, size_t pos) {
-  if (!settings.adapters || pos < settings.adapters_from) return 0;
-  uint64_t word = 1;
-  for (const uint32_t part : settings.adapters->key()) word = mix(word ^ part);
-  return word << 32;
-}
-
-uint64_t behind(uint64_t prefix, uint32_t token, uint64_t adapter) {
-  return mix(prefix ^ mix(token | adapter)) | 1;
-}
-
-uint32_t chosen_token(uint64_t prefix, const model::GenerationSettings& settings, uint32_t generated,
-                      uint32_t vocab) {
-  return static_cast<uint32_t>(mix(prefix ^ mix(settings.seed ^ mix(generated))) % vocab);
-}
-
-bool stops(const model::GenerationSettings& settings, uint32_t token) {
-  return !settings.ignore_stop &&
-         std::ranges::find(settings.stop_tokens, token) != settings.stop_tokens.end();
-}
 
 }  // namespace
 
@@ -210,7 +180,7 @@ uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) 
     const std::vector<uint32_t>& before = slots_[slot].before;
     EXPECT_TRUE(p >= before.size() || position.token == before[p])
         << "slot " << slot << ": position " << p << " is not what it begins behind";
-    prefix = behind(prefix, position.token, adapter_word(slots_[slot].settings, p));
+    prefix = after(prefix, position.token, adapter_word(slots_[slot].settings, p));
     EXPECT_EQ(position.prefix, prefix) << "slot " << slot << ": position " << p << " is of another text";
     if (p + shape_.window <= pos) continue;
     EXPECT_EQ(window_at(slot, p).prefix, prefix)
@@ -221,11 +191,11 @@ uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) 
     if (pos == 0) state = {.pos = 0, .prefix = kEmptyPrefix};
     EXPECT_EQ(state.pos, pos) << "the states of slot " << slot << " stand elsewhere";
     EXPECT_EQ(state.prefix, prefix) << "the states of slot " << slot << " are of another text";
-    state = {.pos = pos + 1, .prefix = behind(prefix, token, adapter_word(slots_[slot].settings, pos))};
+    state = {.pos = pos + 1, .prefix = after(prefix, token, adapter_word(slots_[slot].settings, pos))};
   }
   Position& position = at(slot, pos);
   check_writable(slots_[slot].table[pos / shape_.block_len], slot);
-  position = {.token = token, .prefix = behind(prefix, token, adapter_word(slots_[slot].settings, pos))};
+  position = {.token = token, .prefix = after(prefix, token, adapter_word(slots_[slot].settings, pos))};
   if (shape_.window != 0) {
     window_at(slot, pos) = position;
     const uint32_t block = slots_[slot].windows[pos / shape_.block_len];
@@ -391,14 +361,14 @@ std::vector<uint32_t> TestSequenceRunner::alone(const RunnerShape& shape, std::v
   std::vector<uint32_t> out;
   uint64_t prefix = kEmptyPrefix;
   size_t pos = 0;
-  for (const uint32_t token : prompt) prefix = behind(prefix, token, adapter_word(settings, pos++));
+  for (const uint32_t token : prompt) prefix = after(prefix, token, adapter_word(settings, pos++));
   const size_t room = shape.ctx_len - prompt.size() + 1;
   const size_t most = settings.max_tokens == 0 ? room : std::min<size_t>(room, settings.max_tokens);
   while (out.size() < most) {
     const auto generated = static_cast<uint32_t>(out.size());
     out.push_back(chosen_token(prefix, settings, generated, shape.vocab));
     if (stops(settings, out.back())) break;
-    prefix = behind(prefix, out.back(), adapter_word(settings, pos++));
+    prefix = after(prefix, out.back(), adapter_word(settings, pos++));
   }
   return out;
 }
