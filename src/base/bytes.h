@@ -20,4 +20,10 @@ std::span<const uint8_t> bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
+template <class T, size_t N>
+std::span<const uint8_t> bytes_of(std::span<T, N> values) {
+  static_assert(std::is_trivially_copy_constructible_v<T>);
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()};
+}
+
 }  // namespace doppler

@@ -46,11 +46,12 @@ class Runner {
   }
   // Makes the plans of steps that draft, before the first once().
   Result<void> prepare() {
-    while (steps_.may_prepare_drafts(settings_))
-      DP_CHECK(gpu::run_to_completion(*impl_.device, steps_.prepare_drafts(settings_)));
+    const model::DraftNeed need = draft_need_of(settings_);
+    while (steps_.may_prepare_drafts(need, 1))
+      DP_CHECK(gpu::run_to_completion(*impl_.device, steps_.prepare_drafts(need, 1)));
     return {};
   }
-  std::span<const uint32_t> draft_rows() const { return steps_.draft_rows(settings_); }
+  std::span<const uint32_t> draft_rows() const { return steps_.draft_rows(draft_need_of(settings_)); }
   // Sets the rows of each step from now on. 0: as many as pay.
   void set_rows(uint32_t rows) { rows_ = rows; }
 
@@ -276,11 +277,13 @@ Result<Row> run_streams(Model& model, const Settings& settings, size_t number) {
   Row row{.test = settings.tests[number]};
   std::vector<double> token_seconds, longest_waits;
   DP_CHECK(repeat(settings, number, [&](uint32_t, bool counted) -> Result<void> {
-    DP_TRY(const StreamFigures figures, time_streams(model, row.test));
+    DP_TRY(const StreamFigures figures, time_streams(model, row.test, settings.draft_edits));
     if (!counted) return {};
     row.rates.push_back(figures.rate);
     token_seconds.push_back(figures.token_seconds);
     longest_waits.push_back(figures.longest_wait);
+    row.drafts.drafted += figures.drafts.drafted;
+    row.drafts.accepted += figures.drafts.accepted;
     return {};
   }));
   row.token_seconds = median(token_seconds);

@@ -18,7 +18,15 @@ using engine::StreamLine;
 
 struct Reading {
   std::vector<Arrival> arrivals;
+  std::vector<uint32_t> tokens;
+  model::DraftTally drafts;
   std::optional<Error> error;
+};
+
+// A stream's request.
+struct Ask {
+  std::vector<uint32_t> prompt, prediction;
+  std::shared_ptr<const model::AdapterMix> mix;
 };
 
 using Mix = std::shared_ptr<const model::AdapterMix>;
@@ -36,13 +44,16 @@ Result<std::vector<Mix>> mixes_of(const Model& model, const Model::Impl& impl, s
   return out;
 }
 
-Result<std::shared_ptr<StreamLine>> begin(engine::Dispatcher& dispatcher, std::vector<uint32_t> prompt,
-                                          uint32_t generate, const Mix& mix) {
-  engine::Request request{.tokens = std::move(prompt), .settings = {}};
-  if (mix) {
+Result<std::shared_ptr<StreamLine>> begin(engine::Dispatcher& dispatcher, const Ask& ask, uint32_t generate,
+                                          model::Drafter drafter) {
+  engine::Request request{.tokens = ask.prompt, .settings = {}};
+  if (ask.mix) {
     request.first_adapters = false;
-    request.settings.adapters = mix;
+    request.settings.adapters = ask.mix;
   }
+  request.settings.drafter = drafter;
+  request.settings.prediction = ask.prediction;
+  if (drafter != model::Drafter::kNone) request.drafts = engine::DraftPolicy(engine::DraftUse::kWhereFaster);
   request.settings.greedy = true;
   request.settings.ignore_stop = true;
   request.settings.max_tokens = generate;
@@ -56,21 +67,21 @@ Reading read(StreamLine& line, Clock::time_point start) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (!arrived.tokens.empty())
       out.arrivals.push_back({seconds, static_cast<uint32_t>(arrived.tokens.size())});
+    out.tokens.insert(out.tokens.end(), arrived.tokens.begin(), arrived.tokens.end());
     if (!arrived.ended) continue;
+    out.drafts = arrived.timings.drafts;
     out.error = arrived.error;
     return out;
   }
 }
 
 // All prompts at once, a reader's thread each, to the end.
-Result<std::vector<std::vector<Arrival>>> run(engine::Dispatcher& dispatcher,
-                                              const std::vector<std::vector<uint32_t>>& prompts,
-                                              const std::vector<Mix>& mixes, uint32_t generate) {
+Result<std::vector<Reading>> run(engine::Dispatcher& dispatcher, const std::vector<Ask>& asks,
+                                 uint32_t generate, model::Drafter drafter) {
   const auto start = Clock::now();
   std::vector<std::shared_ptr<StreamLine>> lines;
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    DP_TRY(std::shared_ptr<StreamLine> line,
-           begin(dispatcher, prompts[i], generate, mixes.empty() ? nullptr : mixes[i]));
+  for (const Ask& ask : asks) {
+    DP_TRY(std::shared_ptr<StreamLine> line, begin(dispatcher, ask, generate, drafter));
     lines.push_back(std::move(line));
   }
   std::vector<Reading> readings(lines.size());
@@ -79,12 +90,33 @@ Result<std::vector<std::vector<Arrival>>> run(engine::Dispatcher& dispatcher,
     readers.emplace_back([&, i] { readings[i] = read(*lines[i], start); });
   }
   for (std::thread& reader : readers) reader.join();
-  std::vector<std::vector<Arrival>> out;
-  for (Reading& reading : readings) {
+  for (Reading& reading : readings)
     if (reading.error) return forward(std::move(*reading.error));
-    out.push_back(std::move(reading.arrivals));
+  return readings;
+}
+
+// The prompts of a test, and with `edits` what each answer will be but for one token of so many.
+Result<std::vector<Ask>> asks_of(Model& model, const Test& test, uint32_t edits) {
+  Model::Impl& impl = model.impl();
+  DP_TRY(const std::vector<Mix> mixes, mixes_of(model, impl, test.streams));
+  std::vector<Ask> asks(test.streams);
+  for (uint32_t stream = 0; stream < test.streams; ++stream) {
+    asks[stream].prompt = make_prompt(test.depth, impl.info.vocab_size, stream);
+    if (!mixes.empty()) asks[stream].mix = mixes[stream];
   }
-  return out;
+  // Streams that were evaluated one after the other would decode at unequal depths. So all are evaluated first, and
+  // then all begin at once, from one more token each.
+  if (test.depth != 0) DP_CHECK(run(*impl.dispatcher, asks, 1, model::Drafter::kNone));
+  for (uint32_t stream = 0; stream < test.streams; ++stream)
+    asks[stream].prompt.push_back(make_prompt(1, impl.info.vocab_size, stream + 1000)[0]);
+  if (edits == 0) return asks;
+  DP_TRY(const std::vector<Reading> known, run(*impl.dispatcher, asks, test.generate, model::Drafter::kNone));
+  for (uint32_t stream = 0; stream < test.streams; ++stream) {
+    std::vector<uint32_t>& prediction = asks[stream].prediction = known[stream].tokens;
+    for (size_t i = edits - 1; i < prediction.size(); i += edits)
+      prediction[i] = (prediction[i] + 1) % impl.info.vocab_size;
+  }
+  return asks;
 }
 
 Result<void> check_room(const Test& test, const SchedulerLoad& load) {
@@ -131,26 +163,28 @@ std::optional<StreamFigures> stream_figures(std::span<const std::vector<Arrival>
   return out;
 }
 
-Result<StreamFigures> time_streams(Model& model, const Test& test) {
+Result<StreamFigures> time_streams(Model& model, const Test& test, uint32_t edits) {
   Model::Impl& impl = model.impl();
   if (!impl.driver || !impl.driver->has_thread()) {
     return fail(ErrorKind::kInvalidInput, "Test %s needs a model that was loaded for several sequences.",
                 test.name().c_str());
   }
   DP_CHECK(check_room(test, impl.dispatcher->load()));
-  std::vector<std::vector<uint32_t>> prompts;
-  for (uint32_t stream = 0; stream < test.streams; ++stream) {
-    prompts.push_back(make_prompt(test.depth, impl.info.vocab_size, stream));
+  const engine::AnswerConfig config = engine::answer_config(*impl.loaded);
+  DP_TRY(const std::vector<Ask> asks, asks_of(model, test, edits));
+  DP_TRY(const std::vector<Reading> readings,
+         run(*impl.dispatcher, asks, test.generate, model::drafter_of(config.drafting, config.drafters)));
+  std::vector<std::vector<Arrival>> arrivals;
+  model::DraftTally drafts;
+  for (const Reading& reading : readings) {
+    arrivals.push_back(reading.arrivals);
+    drafts.drafted += reading.drafts.drafted;
+    drafts.accepted += reading.drafts.accepted;
   }
-  DP_TRY(const std::vector<Mix> mixes, mixes_of(model, impl, test.streams));
-  // Streams that were evaluated one after the other would decode at unequal depths. So all are evaluated first, and
-  // then all begin at once, from one more token each.
-  if (test.depth != 0) DP_CHECK(run(*impl.dispatcher, prompts, mixes, 1));
-  for (uint32_t stream = 0; stream < test.streams; ++stream) {
-    prompts[stream].push_back(make_prompt(1, impl.info.vocab_size, stream + 1000)[0]);
+  if (auto figures = stream_figures(arrivals)) {
+    figures->drafts = drafts;
+    return *figures;
   }
-  DP_TRY(const auto arrivals, run(*impl.dispatcher, prompts, mixes, test.generate));
-  if (const auto figures = stream_figures(arrivals)) return *figures;
   return fail(
       ErrorKind::kInvalidInput,
       "Test %s is too short: tokens must come to each stream twice while all streams decode; raise -n.",

@@ -22,12 +22,14 @@ struct StreamFigures {
   double rate = 0;           // tok/s of all streams together: the sum of each one's
   double token_seconds = 0;  // median over the arrivals of all streams: the wait for one, over its tokens
   double longest_wait = 0;   // seconds between two arrivals of one stream, the most of all
+  model::DraftTally drafts = {};
 };
 // Each stream counts from its first arrival in the common window to its last one there. No value: one has not two.
 std::optional<StreamFigures> stream_figures(std::span<const std::vector<Arrival>> streams);
 
-// Runs the test once. Errors: a model loaded for fewer sequences, a cache without room for all streams, a test too
+// Runs the test once. `edits` is Settings::draft_edits.
+// Errors: a model loaded for fewer sequences, a cache without room for all streams, a test too
 // short for two arrivals.
-Result<StreamFigures> time_streams(Model& model, const Test& test);
+Result<StreamFigures> time_streams(Model& model, const Test& test, uint32_t edits = 0);
 
 }  // namespace doppler::bench

@@ -63,7 +63,7 @@ class Counting final : public model::SequenceRunner {
     done_at += steps * cost_of_step(asked.rows);
     return asked.rows > 1 ? issue_drafting(steps, asked.rows) : issue(steps, true);
   }
-  std::span<const uint32_t> draft_rows(const model::GenerationSettings&) const override {
+  std::span<const uint32_t> draft_rows(const model::DraftNeed&) const override {
     return right_drafts ? std::span<const uint32_t>(row_counts) : std::span<const uint32_t>();
   }
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {

@@ -1,7 +1,9 @@
 #include "model/draft_plans.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <iterator>
 
 #include "base/bytes.h"
 #include "base/log.h"
@@ -22,15 +24,6 @@ std::string name_of(const DraftNeed& need, uint32_t rows) {
 }
 
 }  // namespace
-
-DraftNeed draft_need_of(const GenerationSettings& settings) {
-  const bool greedy = takes_greedy_plan(settings);
-  return {
-      .drafter = settings.masked || settings.drafter == Drafter::kModel ? Drafter::kGiven : settings.drafter,
-      .greedy = greedy,
-      .parts = greedy ? SamplerParts() : parts_of(settings),
-      .penalties = has_penalties(settings)};
-}
 
 const char* drafter_name(Drafter drafter) {
   switch (drafter) {
@@ -58,7 +51,8 @@ Task<Result<gpu::Buffer*>> DraftPlans::buffer(gpu::Device& device, gpu::PlanBuil
 
 Task<Result<void>> DraftPlans::make_text(gpu::Device& device, gpu::PlanBuilder& builder) {
   if (text_) co_return Result<void>();
-  places_ = 2 * shape_.ctx_len + 1;  // a prediction as long as the context, and a word between
+  // A prediction as long as the context, and a word between.
+  places_ = shape_.ctx_len == 0 ? 0 : 2 * shape_.ctx_len + 1;
   DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text", kernels::text_words(places_) * kWord,
                                    &views_.text));
   views_.text.bytes = kernels::text_words(places_) * kWord;
@@ -82,17 +76,31 @@ void DraftPlans::begin(gpu::Device& device, gpu::PlanBuilder builder, DraftShape
   shape_ = shape;
 }
 
-std::vector<uint32_t> DraftPlans::rows_of(Drafter drafter) const {
-  std::vector<uint32_t> out;
-  for (const DraftKind& kind : kDraftKinds) {
-    if (kind.drafter == drafter && kind.rows <= shape_.most_rows) out.push_back(kind.rows);
+// In steps of several sequences each new plan of drawn choices does all that those before did. So there are few.
+DraftNeed DraftPlans::need_to_make(DraftNeed need) const {
+  for (const Made& made : made_) {
+    if (is_shared() && !need.greedy && !made.need.greedy) need = together(need, made.need);
   }
-  return out;
+  return need;
 }
 
+// The rows of the plan that add() makes next, so that slots have 1 to kMostDraftRows rows each. 0: all are there.
+uint32_t DraftPlans::next_rows(const DraftNeed& need, uint32_t slots) const {
+  const auto made = std::ranges::find(made_, need, &Made::need);
+  const uint32_t most = std::min(shape_.most_rows, std::bit_ceil(slots * kernels::kMostDraftRows));
+  for (const DraftKind& kind : kDraftKinds) {
+    const bool fits = kind.drafter == need.drafter && kind.rows > slots && kind.rows <= most;
+    if (fits && (made == made_.end() || !std::ranges::binary_search(made->rows, kind.rows))) return kind.rows;
+  }
+  return 0;
+}
+
+// If several serve, the first made does the least.
 const DraftPlans::Made* DraftPlans::find(const DraftNeed& need) const {
-  const auto found = std::ranges::find(made_, need, &Made::need);
-  return found == made_.end() ? nullptr : &*found;
+  const auto exact = std::ranges::find(made_, need, &Made::need);
+  if (exact != made_.end()) return &*exact;
+  const auto more = std::ranges::find_if(made_, [&](const Made& made) { return covers(made.need, need); });
+  return is_shared() && more != made_.end() ? &*more : nullptr;
 }
 
 std::span<const uint32_t> DraftPlans::rows(const DraftNeed& need) const {
@@ -100,29 +108,33 @@ std::span<const uint32_t> DraftPlans::rows(const DraftNeed& need) const {
   return made ? std::span<const uint32_t>(made->rows) : std::span<const uint32_t>();
 }
 
-bool DraftPlans::may_add(const DraftNeed& need) const {
-  return device_ && rows(need).size() < rows_of(need.drafter).size() &&
-         std::ranges::find(failed_, need) == failed_.end();
+bool DraftPlans::may_add(const DraftNeed& need, uint32_t slots) const {
+  const DraftNeed to_make = need_to_make(need);
+  return device_ && next_rows(to_make, slots) != 0 &&
+         std::ranges::find(failed_, to_make) == failed_.end();
 }
 
-Task<Result<void>> DraftPlans::add(DraftNeed need, Record record, RecordText record_text) {
-  if (!may_add(need)) co_return Result<void>();
+Task<Result<void>> DraftPlans::add(DraftNeed need, uint32_t slots, Record record, RecordText record_text) {
+  if (!may_add(need, slots)) co_return Result<void>();
+  need = need_to_make(need);
+  const uint32_t made_rows = next_rows(need, slots);
   const auto start = Clock::now();
   const uint64_t objects_before = gpu::objects_made(device_->counters());
-  auto building = build(need, record, record_text);
+  auto building = build(need, made_rows, record, record_text);
   const Result<void> built = co_await std::move(building);
   if (!built) {
     failed_.push_back(need);
     co_return built;
   }
   objects_created_ += gpu::objects_made(device_->counters()) - objects_before;
-  log(LogLevel::kInfo, "The plan of steps of %u rows that draft (%s) was made in %.2f s.", rows(need).back(),
+  log(LogLevel::kInfo, "The plan of steps of %u rows that draft (%s) was made in %.2f s.", made_rows,
       drafter_name(need.drafter), std::chrono::duration<double>(Clock::now() - start).count());
   co_return Result<void>();
 }
 
-// Makes the plan of the next number of rows. One at a time: a decode step can be queued after each.
-Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText record_text) {
+// Makes one plan: a decode step can be queued after each.
+Task<Result<void>> DraftPlans::build(DraftNeed need, uint32_t next_rows, Record record,
+                                     RecordText record_text) {
   DP_CO_CHECK(co_await make_text(*device_, *builder_));
   [[maybe_unused]] gpu::Buffer* made = nullptr;
   if (!views_.logits.valid()) {
@@ -133,9 +145,8 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
   }
   DP_CO_CHECK(co_await make_rows(*builder_, need));
   gpu::PlanBuilder builder = *builder_;
-  if (!text_plan_) DP_CO_CHECK(record_text(builder));
-  const std::vector<uint32_t> kinds = rows_of(need.drafter);
-  const uint32_t next_rows = kinds[rows(need).size()];
+  const bool makes_text_plan = !text_plan_ && places_ != 0;
+  if (makes_text_plan) DP_CO_CHECK(record_text(builder));
   const PlanRow row{.name = name_of(need, next_rows),
                     .max_rows = next_rows,
                     .logits_rows = lowering::LogitsRows::kAll,
@@ -146,15 +157,16 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
   DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));
   std::ranges::move(built.owned, std::back_inserter(owned_));
   auto next = built.plans.begin();
-  if (!text_plan_) text_plan_ = std::move(*next++);
+  if (makes_text_plan) text_plan_ = std::move(*next++);
   auto made_for = std::ranges::find(made_, need, &Made::need);
   if (made_for == made_.end()) {
     made_for = made_.insert(made_.end(), Made{.need = need, .rows = {}, .plans = {}});
-    made_for->rows.reserve(kinds.size());  // callers hold references
-    made_for->plans.reserve(kinds.size());
+    made_for->rows.reserve(std::size(kDraftKinds));  // callers hold references
+    made_for->plans.reserve(std::size(kDraftKinds));
   }
-  made_for->plans.push_back(std::move(*next));
-  made_for->rows.push_back(next_rows);
+  const auto at = std::ranges::lower_bound(made_for->rows, next_rows) - made_for->rows.begin();
+  made_for->plans.insert(made_for->plans.begin() + at, std::move(*next));
+  made_for->rows.insert(made_for->rows.begin() + at, next_rows);
   co_return Result<void>();
 }
 
@@ -189,32 +201,42 @@ Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed ne
 }
 
 Result<void> DraftPlans::write_settings(gpu::Device& device, const GenerationSettings& settings,
-                                        const PastTokens& past) const {
+                                        const PastTokens& past, uint32_t first, uint32_t rows) const {
   kernels::SampleParams params = settings.sampling;
   params.greedy = settings.greedy ? 1 : 0;
   params.bias_count = static_cast<uint32_t>(settings.logit_bias.size());
-  for (uint32_t row = 0; row < shape_.most_rows; ++row) {
+  for (uint32_t row = first; row < first + rows; ++row) {
     DP_CHECK(device.write(*params_, row * kernels::kSampleParamsStride, bytes_of(params)));
     if (!settings.logit_bias.empty()) {
       const uint64_t at = row * uint64_t{kernels::kMaxLogitBias} * 2 * kWord;
       DP_CHECK(device.write(*bias_, at, bytes_of(settings.logit_bias)));
     }
-    if (parts_of(settings).all_samplers) {
+    if (breakers_) {
       DP_CHECK(device.write(*breakers_, row * past.breakers.size() * kWord, bytes_of(past.breakers)));
     }
   }
   return {};
 }
 
-Result<void> DraftPlans::write_given(gpu::Device& device, uint32_t token, const DecodeSteps& steps) const {
-  std::vector<uint32_t> rows = {token};
-  rows.insert(rows.end(), steps.given.begin(), steps.given.end());
-  const auto given = static_cast<uint32_t>(steps.given.size());
-  DP_CHECK(device.write(*text_, kernels::kTextGiven * kWord, bytes_of(given)));
-  DP_CHECK(device.write(*text_, kernels::kTextRows * kWord, bytes_of(rows)));
-  for (size_t row = 0; row < steps.masks.size(); ++row) {
-    const std::vector<uint32_t> words = mask_row(steps.masks[row], shape_.vocab_size);
-    DP_CHECK(device.write(*masks_, row * words.size() * kWord, bytes_of(words)));
+Result<void> DraftPlans::write_rows(gpu::Device& device, std::span<const uint32_t> tokens) const {
+  return device.write(*text_, kernels::kTextRows * kWord, bytes_of(tokens));
+}
+
+Result<void> DraftPlans::write_given(gpu::Device& device, uint32_t drafts) const {
+  return device.write(*text_, kernels::kTextGiven * kWord, bytes_of(drafts));
+}
+
+Result<void> DraftPlans::write_masks(gpu::Device& device, uint32_t first,
+                                     std::span<const std::vector<uint32_t>> masks) const {
+  const uint64_t row_bytes = uint64_t{kernels::mask_words(shape_.vocab_size)} * kWord;
+  for (size_t i = 0; i < masks.size(); ++i) {
+    constexpr uint32_t kNoMask = 0;
+    const uint64_t at = (first + i) * row_bytes;
+    if (masks[i].empty()) {
+      DP_CHECK(device.write(*masks_, at, bytes_of(kNoMask)));
+      continue;
+    }
+    DP_CHECK(device.write(*masks_, at, bytes_of(mask_row(masks[i], shape_.vocab_size))));
   }
   return {};
 }
@@ -222,6 +244,11 @@ Result<void> DraftPlans::write_given(gpu::Device& device, uint32_t token, const 
 const gpu::Plan& DraftPlans::plan(const DraftNeed& need, uint32_t rows) const {
   const Made& made = *find(need);
   return made.plans[static_cast<size_t>(std::ranges::find(made.rows, rows) - made.rows.begin())];
+}
+
+const gpu::Plan& DraftPlans::least_plan(const DraftNeed& need, uint32_t rows) const {
+  const Made& made = *find(need);
+  return made.plans[static_cast<size_t>(std::ranges::lower_bound(made.rows, rows) - made.rows.begin())];
 }
 
 }  // namespace doppler::model

@@ -59,6 +59,10 @@ inline constexpr DraftKind kDraftKinds[] = {
     {Drafter::kGiven, 2},
     {Drafter::kGiven, 4},
     {Drafter::kGiven, kernels::kMostDraftRows},
+    // Steps of several sequences have these too.
+    {Drafter::kGiven, 16},
+    {Drafter::kGiven, 32},
+    {Drafter::kGiven, 64},
 };
 
 }  // namespace doppler::model

@@ -7,12 +7,6 @@
 
 namespace doppler::model {
 
-SamplerParts parts_of(const GenerationSettings& settings) {
-  return {.all_samplers = !settings.greedy && kernels::uses_more(settings.sampling),
-          .logprobs = settings.sampling.logprobs != 0,
-          .masks = settings.masked};
-}
-
 Result<void> check_settings(const GenerationSettings& settings) {
   if (settings.stop_tokens.size() > kernels::kMaxStopTokens) {
     return fail(ErrorKind::kInvalidInput, "%zu stop tokens were given; at most %u are allowed.",
@@ -23,17 +17,6 @@ Result<void> check_settings(const GenerationSettings& settings) {
                 settings.logit_bias.size(), kernels::kMaxLogitBias);
   }
   return {};
-}
-
-bool has_penalties(const GenerationSettings& settings) {
-  const kernels::SampleParams& p = settings.sampling;
-  return !settings.greedy && (p.repeat_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0);
-}
-
-std::string refuse_drafts(const GenerationSettings& settings) {
-  if (!settings.greedy && settings.sampling.mirostat_tau > 0)
-    return "mirostat chooses by how surprising the token before was";
-  return "";
 }
 
 PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint32_t> last, uint32_t end,

@@ -55,13 +55,24 @@ struct SamplerParts {
             .masks = masks || other.masks};
   }
 };
-SamplerParts parts_of(const GenerationSettings& settings);
+inline SamplerParts parts_of(const GenerationSettings& settings) {
+  return {.all_samplers = !settings.greedy && kernels::uses_more(settings.sampling),
+          .logprobs = settings.sampling.logprobs != 0,
+          .masks = settings.masked};
+}
 // Errors: more stop tokens or biases than the device takes.
 Result<void> check_settings(const GenerationSettings& settings);
-bool has_penalties(const GenerationSettings& settings);
+inline bool has_penalties(const GenerationSettings& settings) {
+  const kernels::SampleParams& p = settings.sampling;
+  return !settings.greedy && (p.repeat_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0);
+}
 // Says why steps that draft cannot serve a generation; "" if they can. They choose several tokens at a time. So each
 // choice may depend only on the tokens before it, and not on how they were drawn.
-std::string refuse_drafts(const GenerationSettings& settings);
+inline std::string refuse_drafts(const GenerationSettings& settings) {
+  if (!settings.greedy && settings.sampling.mirostat_tau > 0)
+    return "mirostat chooses by how surprising the token before was";
+  return "";
+}
 // Greedy plans choose tokens, tell no probabilities and know no masks; sampled ones do all that.
 inline bool takes_greedy_plan(const GenerationSettings& settings) {
   return settings.greedy && settings.sampling.logprobs == 0 && !settings.masked;

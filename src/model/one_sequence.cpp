@@ -31,21 +31,20 @@ uint32_t OneSequence::continues_from(uint32_t count) const {
   return parts_.cache->continues_from(parts_.states->continues_from(count));
 }
 
-bool OneSequence::drafts(const GenerationSettings& settings) const {
-  return parts_.add_drafts && !parts_.table && settings.drafter != Drafter::kNone &&
-         refuse_drafts(settings).empty();
+bool OneSequence::drafts(const DraftNeed& need) const {
+  return parts_.add_drafts && !parts_.table && need.drafter != Drafter::kNone;
 }
 
-std::span<const uint32_t> OneSequence::draft_rows(const GenerationSettings& settings) const {
-  return drafts(settings) ? parts_.drafts->rows(draft_need_of(settings)) : std::span<const uint32_t>();
+std::span<const uint32_t> OneSequence::draft_rows(const DraftNeed& need) const {
+  return drafts(need) ? parts_.drafts->rows(need) : std::span<const uint32_t>();
 }
 
-bool OneSequence::may_prepare_drafts(const GenerationSettings& settings) const {
-  return drafts(settings) && parts_.drafts->may_add(draft_need_of(settings));
+bool OneSequence::may_prepare_drafts(const DraftNeed& need, uint32_t slots) const {
+  return drafts(need) && parts_.drafts->may_add(need, slots);
 }
 
-Task<Result<void>> OneSequence::prepare_drafts(const GenerationSettings& settings) {
-  return parts_.add_drafts(draft_need_of(settings));
+Task<Result<void>> OneSequence::prepare_drafts(DraftNeed need, uint32_t slots) {
+  return parts_.add_drafts(need, slots);
 }
 
 Result<void> OneSequence::check(const GenerationSettings& settings) const {
@@ -196,6 +195,16 @@ Result<void> OneSequence::write_text() {
   return device_.write(to, kernels::kTextWritten * kWord, bytes_of(written));
 }
 
+// Writes the last token, the host's drafts and the masks.
+Result<void> OneSequence::write_given(const DecodeSteps& asked) {
+  const SlotDrafts given = asked.given.empty() ? SlotDrafts() : asked.given[0];
+  std::vector<uint32_t> rows = {last_token_};
+  rows.insert(rows.end(), given.tokens.begin(), given.tokens.end());
+  DP_CHECK(parts_.drafts->write_given(device_, static_cast<uint32_t>(given.tokens.size())));
+  DP_CHECK(parts_.drafts->write_rows(device_, rows));
+  return parts_.drafts->write_masks(device_, 0, given.masks);
+}
+
 // The number of steps in a ticket, which is one contiguous copy out of the ring.
 uint32_t OneSequence::draft_rounds(const DecodeSteps& asked) const {
   if (asked.rows == 1) return 0;
@@ -216,13 +225,13 @@ OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
 Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
   if (const uint32_t rounds = draft_rounds(asked); rounds != 0) {
     if (draft_need_of(settings_).drafter == Drafter::kGiven) {
-      DP_CHECK(parts_.drafts->write_given(device_, last_token_, asked));
+      DP_CHECK(write_given(asked));
     } else if (settings_.drafter == Drafter::kLookup) {
       DP_CHECK(write_text());
     }
     if (!takes_greedy_plan(settings_) && !has_row_settings_) {
-      DP_CHECK(parts_.drafts->write_settings(device_, settings_,
-                                             past_tokens(settings_, {}, 0, parts_.vocab_size)));
+      const PastTokens past = past_tokens(settings_, {}, 0, parts_.vocab_size);
+      DP_CHECK(parts_.drafts->write_settings(device_, settings_, past, 0, parts_.drafts->most_rows()));
       has_row_settings_ = true;
     }
     return open_draft(rounds, asked.rows);

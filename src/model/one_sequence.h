@@ -52,7 +52,7 @@ struct OneSequenceParts {
   // The plan of a prompt's step with pictures, by the same kinds.
   std::function<const gpu::Plan&(std::string_view kind)> image_plan;
   std::function<Task<Result<void>>(SamplerParts)> add_choices;
-  std::function<Task<Result<void>>(const DraftNeed&)> add_drafts;  // null: no plan may draft
+  std::function<Task<Result<void>>(DraftNeed, uint32_t slots)> add_drafts;  // null: no plan may draft
 };
 
 class OneSequence final : public SequenceRunner {
@@ -71,9 +71,9 @@ class OneSequence final : public SequenceRunner {
   uint32_t max_block_reads() const override { return 0; }
   bool holds_text() const override { return true; }
   uint32_t continues_from(uint32_t count) const override;
-  std::span<const uint32_t> draft_rows(const GenerationSettings& settings) const override;
-  bool may_prepare_drafts(const GenerationSettings& settings) const override;
-  Task<Result<void>> prepare_drafts(const GenerationSettings& settings) override;
+  std::span<const uint32_t> draft_rows(const DraftNeed& need) const override;
+  bool may_prepare_drafts(const DraftNeed& need, uint32_t slots) const override;
+  Task<Result<void>> prepare_drafts(DraftNeed need, uint32_t slots) override;
   void take_image(const std::shared_ptr<const HeldImage>& image) override { parts_.images.take(image); }
   uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const override {
     return parts_.images.uncut_rows(tokens, rows);
@@ -126,10 +126,11 @@ class OneSequence final : public SequenceRunner {
   Result<void> write_past();
   void note_entries(std::span<const uint32_t> entries, uint32_t rows);
   Result<void> write_text();
+  Result<void> write_given(const DecodeSteps& steps);
   uint32_t draft_rounds(const DecodeSteps& steps) const;
   Step open_draft(uint32_t rounds, uint32_t rows);
   SamplerParts choices() const { return parts_of(settings_); }
-  bool drafts(const GenerationSettings& settings) const;
+  bool drafts(const DraftNeed& need) const;
 
   gpu::Device& device_;
   const OneSequenceParts parts_;

@@ -19,38 +19,38 @@ Result<void> check_writes_text(const formats::ModelConfig& config) {
 Task<Result<void>> PlanRunner::make_one() {
   watch_ = make_watch();
   one_ = std::make_unique<OneSequence>(
-      device_,
-      OneSequenceParts{.state = state_,
-                       .tokens = tokens_,
-                       .params = params_,
-                       .bias = bias_,
-                       .counts = counts_,
-                       .recent = recent_,
-                       .ring = ring_,
-                       .table = host_table_.get(),
-                       .cache = &cache_,
-                       .states = &states_,
-                       .choices = &choice_plans_,
-                       .adapters = &adapters_,
-                       .drafts = &draft_plans_,
-                       .watch = watch_.get(),
-                       .has_next_layer = drafts_,
-                       .ctx_len = options_.ctx_len,
-                       .chunk = options_.chunk,
-                       .vocab_size = config_.vocab_size,
-                       .tickets = options_.tickets,
-                       .decode_plan = [this](bool greedy, uint32_t keys) -> const gpu::Plan& {
-                         return decode_plan(greedy, keys);
-                       },
-                       .prompt_plan = [this](std::string_view kind, uint32_t rows) -> const gpu::Plan& {
-                         return plan_of_rows(kind, rows);
-                       },
-                       .images = image_inputs(),
-                       .image_plan = [this](std::string_view kind) -> const gpu::Plan& {
-                         return plan("images" + std::string(kind));
-                       },
-                       .add_choices = [this](SamplerParts parts) { return add_choices(parts); },
-                       .add_drafts = [this](const DraftNeed& need) { return add_drafts(need); }});
+      device_, OneSequenceParts{
+                   .state = state_,
+                   .tokens = tokens_,
+                   .params = params_,
+                   .bias = bias_,
+                   .counts = counts_,
+                   .recent = recent_,
+                   .ring = ring_,
+                   .table = host_table_.get(),
+                   .cache = &cache_,
+                   .states = &states_,
+                   .choices = &choice_plans_,
+                   .adapters = &adapters_,
+                   .drafts = &draft_plans_,
+                   .watch = watch_.get(),
+                   .has_next_layer = drafts_,
+                   .ctx_len = options_.ctx_len,
+                   .chunk = options_.chunk,
+                   .vocab_size = config_.vocab_size,
+                   .tickets = options_.tickets,
+                   .decode_plan = [this](bool greedy, uint32_t keys) -> const gpu::Plan& {
+                     return decode_plan(greedy, keys);
+                   },
+                   .prompt_plan = [this](std::string_view kind, uint32_t rows) -> const gpu::Plan& {
+                     return plan_of_rows(kind, rows);
+                   },
+                   .images = image_inputs(),
+                   .image_plan = [this](std::string_view kind) -> const gpu::Plan& {
+                     return plan("images" + std::string(kind));
+                   },
+                   .add_choices = [this](SamplerParts parts) { return add_choices(parts); },
+                   .add_drafts = [this](DraftNeed need, uint32_t slots) { return add_drafts(need, slots); }});
   runner_ = one_.get();
   if (pager_) make_paged();
   auto making = one_->make_readback();

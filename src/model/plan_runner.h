@@ -187,13 +187,16 @@ class PlanRunner {
   void refuse_drafts(std::string reason);
   Task<Result<void>> make_draft_buffers(gpu::PlanBuilder& builder);
   DraftShape draft_shape() const;
-  Task<Result<void>> add_drafts(const DraftNeed& need);
+  Task<Result<void>> add_drafts(DraftNeed need, uint32_t slots);
   Result<void> record_draft_begin(kernels::Context& ctx, const PlanRow& row);
   Result<void> record_draft_text(gpu::PlanBuilder& builder);
   Result<void> record_next(kernels::Context& ctx, lowering::Lowering& lowering, const PlanRow& row);
   Result<void> record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
                                 const lowering::Logits& logits, const PlanRow& row,
                                 lowering::Lowering& lowering);
+  Result<void> record_kept_past(kernels::Context& ctx, const PlanRow& row);
+  Result<void> record_many_draft_end(kernels::Context& ctx, const lowering::Logits& logits,
+                                     const PlanRow& row);
   Result<void> record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
                                     const PlanRow& row);
   // Many sequences: plan_runner_many.cpp.

@@ -2,9 +2,12 @@
 // these tokens together. A few rows take little more time than one, since weights are read once. Right guesses stay.
 // The choice is the model's own: a draft only decides what is evaluated.
 // Read next: drafter.h (the drafters), kernels/step/draft.h (the choices that count), layers/next_token.h (the layer).
+#include <bit>
+
 #include "base/log.h"
 #include "kernels/linear/linear.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/step/advance_drafts.h"
 #include "kernels/step/draft.h"
 #include "kernels/step/draft_past.h"
 #include "kernels/step/lookup.h"
@@ -63,17 +66,23 @@ Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
 }
 
 // A step has at most a chunk's rows, since a ring has place for a window and these. Recurrent states are kept after
-// kept_rows() rows.
+// kept_rows() rows, and after one row of each of many sequences.
 DraftShape PlanRunner::draft_shape() const {
-  const uint32_t kept = state_bytes(config_) == 0 ? kernels::kMostDraftRows : kept_rows(config_);
+  const bool has_states = state_bytes(config_) != 0;
+  if (has_many()) {
+    const uint32_t most =
+        std::min({tables_.sequences * kernels::kMostDraftRows, kernels::kMaxSequences, tables_.rows});
+    return {.vocab_size = config_.vocab_size, .most_rows = has_states ? 1 : std::bit_floor(most)};
+  }
+  const uint32_t kept = has_states ? kept_rows(config_) : kernels::kMostDraftRows;
   return {.ctx_len = options_.ctx_len,
           .vocab_size = config_.vocab_size,
-          .most_rows = has_many() || options_.all_logits ? 1 : std::min(kept, options_.chunk)};
+          .most_rows = options_.all_logits ? 1 : std::min(kept, options_.chunk)};
 }
 
-Task<Result<void>> PlanRunner::add_drafts(const DraftNeed& need) {
+Task<Result<void>> PlanRunner::add_drafts(DraftNeed need, uint32_t slots) {
   return draft_plans_.add(
-      need,
+      need, slots,
       [this](gpu::PlanBuilder& builder, const PlanRow& row, const DraftNeed& of) {
         recorded_need_ = of;
         return record_plan(builder, row);
@@ -93,6 +102,7 @@ Result<void> PlanRunner::record_draft_text(gpu::PlanBuilder& builder) {
 }
 
 Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx, const PlanRow& row) {
+  if (has_many()) return {};  // the host writes the rows
   const kernels::TensorView text = draft_plans_.views().text;
   ctx.op_label = "draft";
   if (row.drafter == Drafter::kNextLayer) {
@@ -165,6 +175,29 @@ Result<void> PlanRunner::record_draft_choices(kernels::Context& ctx, const lower
   return kernels::record(ctx, sample);
 }
 
+Result<void> PlanRunner::record_kept_past(kernels::Context& ctx, const PlanRow& row) {
+  if (!recorded_need_.parts.all_samplers) return {};
+  const DraftViews& draft = draft_plans_.views();
+  return kernels::record(
+      ctx, kernels::KeptMore{.past = draft.more, .more = draft.past.more, .rows = row.max_rows});
+}
+
+Result<void> PlanRunner::record_many_draft_end(kernels::Context& ctx, const lowering::Logits& logits,
+                                               const PlanRow& row) {
+  const DraftViews& draft = draft_plans_.views();
+  DP_CHECK(record_draft_choices(ctx, logits, row));
+  ctx.op_label = "advance";
+  DP_CHECK(kernels::record(ctx, kernels::AdvanceDrafts{.choices = draft.choices,
+                                                       .text = draft.text,
+                                                       .ring = views_.ring,
+                                                       .counts = views_.counts,
+                                                       .recent = views_.recent,
+                                                       .vocab_size = config_.vocab_size,
+                                                       .rows = row.max_rows,
+                                                       .simulated = options_.simulated_drafts}));
+  return record_kept_past(ctx, row);
+}
+
 Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
                                           const lowering::Logits& logits, const PlanRow& row,
                                           lowering::Lowering& lowering) {
@@ -191,9 +224,7 @@ Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, const lowering:
                                                   .vocab_size = config_.vocab_size,
                                                   .rows = row.max_rows,
                                                   .simulated = options_.simulated_drafts}));
-  if (recorded_need_.parts.all_samplers) {
-    DP_CHECK(kernels::record(ctx, kernels::KeptMore{.rows = draft.more, .more = draft.past.more}));
-  }
+  DP_CHECK(record_kept_past(ctx, row));
   if (!options_.rules.has("step_tail")) return {};
   // The next step may be a plain one, which begins with its row.
   kernels::Context one_row = ctx;

@@ -126,6 +126,7 @@ kernels::Context PlanRunner::context_of_slots(const kernels::Context& ctx, const
 Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
                                          const lowering::Logits& logits, const PlanRow& row) {
   if (row.logits_rows == LogitsRows::kNone) return {};
+  if (row.is_draft()) return record_many_draft_end(ctx, logits, row);
   DP_CHECK(record_first_choice(ctx, io, logits, row));
   kernels::Context of_slots = context_of_slots(ctx, row);
   of_slots.op_label = "advance";
@@ -138,22 +139,25 @@ Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::
 }
 
 Task<Result<void>> PlanRunner::make_many() {
-  SequenceBuffers buffers{.state = state_,
-                          .tokens = tokens_,
-                          .params = params_,
-                          .bias = bias_,
-                          .counts = counts_,
-                          .recent = recent_,
-                          .ring = ring_,
-                          .table = host_table_.get(),
-                          .caches = cache_.places(),
-                          .states = states_.empty() ? nullptr : &states_,
-                          .adapters = &adapters_,
-                          .checkpoints = states_.empty() ? 0 : options_.checkpoints,
-                          .window = tables_.has_windows ? read_positions(config_) : 0,
-                          .window_blocks = options_.window_tokens / tables_.block_len,
-                          .prompt_share = prompt_share_of(options_.policy, device_.caps()),
-                          .images = image_inputs()};
+  SequenceBuffers buffers{
+      .state = state_,
+      .tokens = tokens_,
+      .params = params_,
+      .bias = bias_,
+      .counts = counts_,
+      .recent = recent_,
+      .ring = ring_,
+      .table = host_table_.get(),
+      .caches = cache_.places(),
+      .states = states_.empty() ? nullptr : &states_,
+      .adapters = &adapters_,
+      .checkpoints = states_.empty() ? 0 : options_.checkpoints,
+      .window = tables_.has_windows ? read_positions(config_) : 0,
+      .window_blocks = options_.window_tokens / tables_.block_len,
+      .prompt_share = prompt_share_of(options_.policy, device_.caps()),
+      .images = image_inputs(),
+      .drafts = &draft_plans_,
+      .add_drafts = [this](DraftNeed need, uint32_t slots) { return add_drafts(need, slots); }};
   const uint64_t block_bytes = std::max(buffers.block_bytes(false), buffers.block_bytes(true));
   gpu::BufferDesc desc{
       .name = "block", .bytes = (block_bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};

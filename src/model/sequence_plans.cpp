@@ -103,6 +103,7 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   }
   slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
   slots_[slot].end = static_cast<uint32_t>(before.size());
+  slots_[slot].begun = ++begun_;
   slots_[slot].shift = buffers_.images.shift_behind(before);
   DP_CHECK(buffers_.images.write_shift(device_, slot, slots_[slot].shift));
   keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kRecentTokens)));
@@ -220,6 +221,7 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
 
 Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, const DecodeSteps& asked) {
   DP_CHECK(check_step(decoding, {}));
+  if (asked.rows > 1) return decode_drafts(decoding, asked);
   DP_CHECK(write_request(decoding, {}));
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kStepRing - ring_index_ % kernels::kStepRing;
@@ -234,29 +236,34 @@ Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, const D
 Result<Ticket> SequencePlans::submit(const gpu::Plan& base, uint32_t rows, uint32_t steps,
                                      SamplerParts parts) {
   const gpu::Plan& chosen = choices_.of(base, parts);
-  const TraceSpan span(chosen.name);
   const gpu::Work works[] = {{.plan = &plan("many.arrange")},
                              {.plan = &chosen, .rows = rows, .times = std::max(1u, steps)}};
-  const Ticket ticket{.slot = next_ticket_, .count = steps, .has_logprobs = parts.logprobs};
+  return submit(works, {.slot = 0, .count = steps, .has_logprobs = parts.logprobs});
+}
+
+// The last of `works` is the step. Gives the ticket its slot.
+Result<Ticket> SequencePlans::submit(std::span<const gpu::Work> works, Ticket ticket) {
+  const TraceSpan span(works.back().plan->name);
+  ticket.slot = next_ticket_;
   const uint64_t step_bytes = tables_.sequences * kWord;
   const uint64_t first = ring_index_ % kernels::kStepRing;
   const gpu::ReadbackRequest request{.ring = &readback_,
                                      .slot = ticket.slot,
                                      .from = {.buffer = buffers_.ring->id(),
                                               .offset = first * step_bytes,
-                                              .bytes = std::max(steps * step_bytes, kWord)}};
+                                              .bytes = std::max(ticket.count * step_bytes, kWord)}};
   DP_CHECK(device_.submit(works, &request));
-  if (parts.logprobs) {
+  if (ticket.has_logprobs) {
     const uint64_t entries_bytes = tables_.sequences * sizeof(kernels::LogProbEntry);
     const gpu::ReadbackRequest entries{.ring = &choices_.logprob_readback(),
                                        .slot = ticket.slot,
                                        .from = {.buffer = choices_.logprobs()->id(),
                                                 .offset = first * entries_bytes,
-                                                .bytes = steps * entries_bytes}};
+                                                .bytes = ticket.count * entries_bytes}};
     DP_CHECK(device_.submit({}, &entries));
   }
   next_ticket_ = (next_ticket_ + 1) % tickets_;
-  ring_index_ += steps;
+  ring_index_ += ticket.count;
   return ticket;
 }
 
@@ -268,7 +275,12 @@ Task<Result<std::vector<uint32_t>>> SequencePlans::tokens(Ticket ticket) {
   std::vector<uint32_t> ids(count);
   std::memcpy(ids.data(), bytes.data(), count * kWord);
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] != kernels::kNoToken) slots_[i % tables_.sequences].last = ids[i];
+    Slot& slot = slots_[i % tables_.sequences];
+    if (kernels::is_left_out(ids[i])) {
+      --slot.end;
+    } else if (ids[i] != kernels::kNoToken) {
+      slot.last = ids[i];
+    }
   }
   co_return ids;
 }

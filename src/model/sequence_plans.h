@@ -11,6 +11,7 @@
 #include "kernels/common/step_tables.h"
 #include "model/adapter_set.h"
 #include "model/choice_plans.h"
+#include "model/draft_plans.h"
 #include "model/host_table.h"
 #include "model/image_inputs.h"
 #include "model/kv_cache.h"
@@ -32,6 +33,8 @@ struct SequenceBuffers {
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
   ImageInputs images = {};
+  const DraftPlans* drafts = nullptr;
+  std::function<Task<Result<void>>(DraftNeed, uint32_t slots)> add_drafts;
 
   uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool
     uint64_t bytes = 0;
@@ -76,6 +79,10 @@ class SequencePlans final : public SequenceRunner {
   uint32_t window() const override { return buffers_.window; }
   uint32_t window_block_count() const override { return buffers_.window_blocks; }
 
+  std::span<const uint32_t> draft_rows(const DraftNeed& need) const override;
+  bool may_prepare_drafts(const DraftNeed& need, uint32_t slots) const override;
+  Task<Result<void>> prepare_drafts(DraftNeed need, uint32_t slots) override;
+
   Result<void> check(const GenerationSettings& settings) const override;
   std::shared_ptr<const AdapterMix> first_adapters() const override { return buffers_.adapters->first(); }
   bool is_prepared(const GenerationSettings& settings) const override {
@@ -117,6 +124,14 @@ class SequencePlans final : public SequenceRunner {
     uint32_t last = 0;             // the last collected token that it chose
     uint32_t end = 0;              // positions that it has evaluated, or fewer where it stopped
     uint32_t shift = 0;            // after them (ImageStore::axes)
+    uint64_t begun = 0;            // the number of its generation
+  };
+  // Rows of steps that draft, in order: whose settings each row has.
+  struct RowOwner {
+    uint32_t slot = 0;
+    uint64_t begun = 0;
+    SamplerParts parts;
+    bool operator==(const RowOwner&) const = default;
   };
   const gpu::Plan& plan(const std::string& name) const;
   Result<void> check_slot(uint32_t slot) const;
@@ -125,9 +140,14 @@ class SequencePlans final : public SequenceRunner {
   // Whether the step has pictures.
   Result<bool> write_images(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
+  Result<Ticket> decode_drafts(std::span<const uint32_t> decoding, const DecodeSteps& steps);
+  Result<void> write_draft_tables(std::span<const uint32_t> owners, uint32_t entries);
+  Result<void> write_draft_masks(std::span<const uint32_t> decoding, const DecodeSteps& steps);
+  Result<void> write_draft_settings(std::span<const uint32_t> owners, const DraftNeed& need);
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   SamplerParts parts_of_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<Ticket> submit(const gpu::Plan& base, uint32_t rows, uint32_t steps, SamplerParts parts);
+  Result<Ticket> submit(std::span<const gpu::Work> works, Ticket ticket);
   gpu::Plan block_copy(uint32_t block, bool into_cache, bool in_windows = false) const;
   Result<void> copy(uint32_t from, uint32_t to, bool in_windows);
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks, bool in_windows);
@@ -146,6 +166,8 @@ class SequencePlans final : public SequenceRunner {
   gpu::ReadbackRing readback_, block_readback_;
   std::vector<bool> reading_;  // slots of block_readback_ in use
   std::vector<Slot> slots_;
+  std::vector<RowOwner> row_owners_;
+  uint64_t begun_ = 0;  // generations
   uint32_t next_ticket_ = 0, ring_index_ = 0;
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/task.h"
+#include "model/draft_need.h"
 #include "model/generation.h"
 
 namespace doppler::model {
@@ -30,13 +31,19 @@ struct Piece {
   std::optional<uint32_t> next = {};  // the token after them, if it is known
 };
 
+// A slot's drafts in a decode step, which the host gives.
+struct SlotDrafts {
+  std::span<const uint32_t> tokens;                   // fewer than DecodeSteps::rows
+  std::span<const std::vector<uint32_t>> masks = {};  // of each row, if the settings ask for masks
+};
+
 // Decode steps of one ticket, each feeding the token of the one before: so many submits of so many steps.
 struct DecodeSteps {
   uint32_t steps = 1, submits = 1;
-  uint32_t rows = 1;  // of each step: a token and its drafts. 1, or one of draft_rows()
-  // The host's drafts of one step, at most rows - 1. If the settings ask for masks, also the mask of each row.
-  std::span<const uint32_t> given = {};
-  std::span<const std::vector<uint32_t>> masks = {};
+  // A token and its drafts, of each slot in each step. For one sequence it is 1 or one of draft_rows(). For several it
+  // is at most kernels::kMostDraftRows, and all tokens and drafts together are at most the last of draft_rows().
+  uint32_t rows = 1;
+  std::span<const SlotDrafts> given = {};  // the host's drafts of one step, of each decoding slot
 };
 
 // Rows of prompts beside decoding slots that plans of few rows are made for.
@@ -88,13 +95,13 @@ class SequenceRunner {
   // False: a step has no room for the pictures of both. A piece always has room in a step of its own.
   virtual bool may_join(std::span<const Piece>, const Piece&) const { return true; }
 
-  // The numbers of rows, besides 1, that a generation's decode steps may have (DecodeSteps::rows), ascending. Empty:
-  // the generation does not draft, or its plans are not there yet. may_prepare_drafts() says whether prepare_drafts()
-  // can make them. It does so beside the steps of others, one call at a time. If it fails, such generations go on
-  // without drafts.
-  virtual std::span<const uint32_t> draft_rows(const GenerationSettings&) const { return {}; }
-  virtual bool may_prepare_drafts(const GenerationSettings&) const { return false; }
-  virtual Task<Result<void>> prepare_drafts(const GenerationSettings&) { co_return Result<void>(); }
+  // The numbers of rows that decode steps with drafts may have, those of all slots together, ascending. Empty: such
+  // steps do not draft, or their plans are not there yet. may_prepare_drafts() says whether prepare_drafts() can make
+  // one for so many slots. It does so beside the steps of others, one call at a time. If it fails, such generations go
+  // on without drafts.
+  virtual std::span<const uint32_t> draft_rows(const DraftNeed&) const { return {}; }
+  virtual bool may_prepare_drafts(const DraftNeed&, uint32_t /*slots*/) const { return false; }
+  virtual Task<Result<void>> prepare_drafts(DraftNeed, uint32_t /*slots*/) { co_return Result<void>(); }
   // Called once, when tokens() failed. true: the tokens of that ticket and of all later ones are lost, and their place
   // in the cache too. From the next begin() on the runner works in another way that does not have this fault.
   virtual bool goes_on_without_lost() { return false; }

@@ -8,33 +8,13 @@
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
 #include "one_answer.h"
+#include "residues_guide.h"
 
 namespace doppler {
 namespace {
 
 using Tokens = std::vector<uint32_t>;
 using model::Drafting;
-
-// Allows only tokens that differ from the last one modulo 5.
-class Residues final : public engine::Guide {
- public:
-  explicit Residues(uint32_t vocab_size) : vocab_size_(vocab_size) {}
-  Result<Tokens> allowed() override {
-    Tokens mask((vocab_size_ + 31) / 32);
-    for (uint32_t token = 0; token < vocab_size_; ++token)
-      if (token % 5 != last_ % 5) mask[token / 32] |= 1u << token % 32;
-    return mask;
-  }
-  Result<bool> accept(uint32_t token) override {
-    EXPECT_NE(token % 5, last_ % 5);
-    last_ = token;
-    return true;
-  }
-  std::unique_ptr<engine::Guide> clone() const override { return std::make_unique<Residues>(*this); }
-
- private:
-  uint32_t vocab_size_, last_ = 4;
-};
 
 struct Model {
   std::unique_ptr<model::PlanRunner> runner;

@@ -76,12 +76,12 @@ void visit_drafts(model::PlanRunner& runner, const Case& wanted,
   if (!runner.has_drafts() && !is_large) return;
   const model::Drafter drafter = runner.has_drafts() ? model::Drafter::kNextLayer : model::Drafter::kLookup;
   for (const bool greedy : {true, false}) {
-    const model::GenerationSettings settings{.greedy = greedy, .drafter = drafter};
+    const model::DraftNeed need{.drafter = drafter, .greedy = greedy};
     if (!runner.one()) continue;
-    while (runner.one()->may_prepare_drafts(settings) && now(runner.one()->prepare_drafts(settings))) {
+    while (runner.one()->may_prepare_drafts(need, 1) && now(runner.one()->prepare_drafts(need, 1))) {
     }
-    if (runner.one()->draft_rows(settings).empty()) continue;
-    visit(runner.draft_plans().plans({.drafter = drafter, .greedy = greedy}));
+    if (runner.one()->draft_rows(need).empty()) continue;
+    visit(runner.draft_plans().plans(need));
   }
 }
 

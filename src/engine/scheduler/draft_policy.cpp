@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "engine/scheduler/draft_shares.h"
 #include "kernels/step/draft_text.h"
 
 namespace doppler::engine {
@@ -17,7 +18,6 @@ constexpr double kForeseenWorth = 0.05;  // plain steps that a right guess of th
 constexpr double kForeseenPlans = 0.6;   // the average that pays for plans: 15 right guesses in a row
 // In plain steps. Without this limit, drafts that were right long ago would pay for drafts that are wrong now.
 constexpr double kMostSaved = 32;
-constexpr double kLeastGain = 1.03;    // a step with drafts must be so much faster than plain ones
 constexpr uint32_t kMostTried = 4;     // steps of a ticket that tries whether drafts are right again
 constexpr uint32_t kStepsOfPlain = 2;  // a ticket with n rows has the steps of a plain one times this over n
 
@@ -109,6 +109,11 @@ void DraftPolicy::note(const DraftOutcome& outcome, const StepCosts& costs) {
     learn(outcome.accepted, outcome.failed);
   }
   account_ = std::min(account_, kMostSaved);
+}
+
+void DraftPolicy::settle(const DraftOutcome& outcome, double loss) {
+  account_ = std::min(account_ + kAllowance * outcome.tokens + outcome.accepted - loss, kMostSaved);
+  if (outcome.rows > 1) learn(outcome.accepted, outcome.failed);
 }
 
 std::string drafts_line(uint64_t drafted, uint64_t accepted) {

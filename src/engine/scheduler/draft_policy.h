@@ -15,6 +15,7 @@
 #include <string>
 
 #include "engine/scheduler/step_costs.h"
+#include "kernels/step/draft_text.h"
 
 namespace doppler::engine {
 
@@ -59,7 +60,11 @@ class DraftPolicy {
   void note(const DraftOutcome& outcome, const StepCosts& costs);
   // Takes off what a ticket cost beyond the costs of its steps, in plain steps.
   void charge(double steps) { account_ -= steps; }
+  // Notes a ticket of steps that several sequences take together. loss: the tokens that its drafts cost everybody.
+  void settle(const DraftOutcome& outcome, double loss);
   double acceptance() const { return acceptance_; }
+  double account() const { return account_; }
+  uint32_t most_rows() const { return most_rows_ == 0 ? kernels::kMostDraftRows : most_rows_; }
 
  private:
   void learn(uint32_t right, uint32_t wrong);

@@ -8,20 +8,27 @@
 namespace doppler::engine {
 namespace {
 
-// The host makes a plan in about the time of two tickets. So many are queued after each one, or the GPU would wait.
 constexpr uint32_t kTicketsBetweenPlans = 2;
 
 }  // namespace
 
-// Begins to make the next plan that the settings' drafter needs. false: all are there, or they cannot be made.
-bool Scheduler::prepare_drafts(const model::GenerationSettings& settings) {
-  if (!runner_.may_prepare_drafts(settings)) return false;
+// Begins to make the next plan that so many slots need. false: all are there, or they cannot be made.
+bool Scheduler::prepare_drafts(const model::DraftNeed& need, uint32_t slots) {
+  if (!runner_.may_prepare_drafts(need, slots)) return false;
   if (preparing_.valid()) return true;
-  preparing_for_ = settings;
   prepares_drafts_ = true;
-  preparing_ = runner_.prepare_drafts(preparing_for_);
+  preparing_ = runner_.prepare_drafts(need, slots);
   preparing_.start();
   return true;
+}
+
+// The host makes a plan in about the time of two tickets. So many are queued after each one, or the GPU would wait.
+void Scheduler::prepare_next_plan(const model::DraftNeed& need, uint32_t slots) {
+  if (tickets_to_plan_ > 0) {
+    --tickets_to_plan_;
+  } else if (prepare_drafts(need, slots)) {
+    tickets_to_plan_ = kTicketsBetweenPlans;
+  }
 }
 
 // Says whether the drafter has guesses now. The policy learns from those that the host makes itself.
@@ -50,7 +57,7 @@ StepCosts& Scheduler::costs_of(const Sequence& sequence) {
 bool Scheduler::waits_for_drafts(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
   if (settings.drafter != model::Drafter::kModel || !config_.drafter || running_.size() != 1) return false;
-  const std::span<const uint32_t> rows = runner_.draft_rows(settings);
+  const std::span<const uint32_t> rows = runner_.draft_rows(draft_need_of(settings));
   return sequence.drafts.next(rows, costs_of(sequence), 1, true).rows > 1;
 }
 
@@ -60,7 +67,7 @@ Task<Result<void>> Scheduler::propose_drafts() {
   Sequence& sequence = *running_.front();
   sequence.proposed.clear();
   if (!waits_for_drafts(sequence)) co_return Result<void>();
-  const std::span<const uint32_t> rows = runner_.draft_rows(sequence.request.settings);
+  const std::span<const uint32_t> rows = runner_.draft_rows(draft_need_of(sequence.request.settings));
   const DraftSteps steps = sequence.drafts.next(rows, costs_of(sequence), 1, true);
   const std::shared_ptr<Stream> stream =
       sequence.stream;  // a cancelled one's tokens stay until they are read
@@ -75,17 +82,13 @@ Result<void> Scheduler::choose_drafts(Sequence& sequence, model::DecodeSteps& st
   const model::GenerationSettings& settings = sequence.request.settings;
   const DraftUse use = sequence.drafts.use();
   if (use == DraftUse::kNever || settings.drafter == model::Drafter::kNone) return {};
-  const std::span<const uint32_t> rows = runner_.draft_rows(settings);
-  const bool may_prepare = runner_.may_prepare_drafts(settings);
+  const model::DraftNeed need = draft_need_of(settings);
+  const std::span<const uint32_t> rows = runner_.draft_rows(need);
+  const bool may_prepare = runner_.may_prepare_drafts(need, 1);
   if (rows.empty() && !may_prepare) return {};
   const bool is_model = settings.drafter == model::Drafter::kModel;
   const bool finds = use == DraftUse::kAlways || is_model || finds_drafts(sequence);
-  if (tickets_to_plan_ > 0) {
-    --tickets_to_plan_;
-  } else if (may_prepare && sequence.drafts.wants(finds)) {
-    prepare_drafts(settings);
-    tickets_to_plan_ = kTicketsBetweenPlans;
-  }
+  if (may_prepare && sequence.drafts.wants(finds)) prepare_next_plan(need, 1);
   if (rows.empty()) return {};
   if (sequence.guided() || is_model) return give_drafts(sequence, rows, steps);
   const DraftSteps chosen = sequence.drafts.choose(rows, costs_, steps.steps * steps.submits, finds);
@@ -130,9 +133,22 @@ Result<void> Scheduler::give_drafts(Sequence& sequence, std::span<const uint32_t
   const DraftSteps chosen = sequence.drafts.choose(rows.first(kinds), given_costs_, 1, true);
   if (chosen.rows == 1) return {};
   const size_t held = std::min<size_t>(sequence.given.size(), chosen.rows - 1);
-  steps = {.steps = 1, .rows = chosen.rows, .given = std::span(sequence.given).first(held)};
-  if (sequence.guided()) steps.masks = std::span(sequence.masks).first(held + 1);
+  sequence.given.resize(held);
+  steps = {.steps = 1, .rows = chosen.rows};
   return {};
+}
+
+// The drafts of each slot in a step with so many rows of a slot, which are in `given`. Masks are those of all rows.
+std::vector<model::SlotDrafts> Scheduler::given_drafts(const std::vector<Sequence*>& decoding,
+                                                       uint32_t rows) {
+  std::vector<model::SlotDrafts> out;
+  for (Sequence* const s : decoding) {
+    s->given.resize(std::min<size_t>(s->given.size(), rows - 1));
+    if (s->given.empty() && s->guided()) s->masks = {s->mask};
+    out.push_back({.tokens = s->given});
+    if (s->guided()) out.back().masks = std::span(s->masks).first(s->given.size() + 1);
+  }
+  return out;
 }
 
 // Counts the drafts of a decode ticket of one sequence, and times its steps.

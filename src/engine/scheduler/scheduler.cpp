@@ -112,8 +112,14 @@ Task<Result<bool>> Scheduler::advance() {
 // Measures the time of a step. A ticket begins when the one before it is done.
 void Scheduler::note_pace(const InFlight& collected) {
   const Clock::time_point now = config_.now();
-  if (collected.is_decode && collected.ticket.count > 0)
-    step_time_ = (now - std::max(collected.queued_at, collected_at_)) / collected.ticket.count;
+  const uint32_t steps = collected.ticket.count / collected.ticket.rows;
+  if (collected.is_decode && steps > 0) {
+    step_time_ = (now - std::max(collected.queued_at, collected_at_)) / steps;
+    if (runner_.max_sequences() > 1) {
+      const std::chrono::duration<double> seconds = step_time_ * steps;
+      together_costs_.note(collected.rows, steps, seconds.count());
+    }
+  }
   collected_at_ = now;
 }
 
@@ -127,6 +133,7 @@ uint32_t Scheduler::most_steps(const std::vector<Sequence*>& decoding) const {
 
 // Queues the next step: the decoding slots, and pieces of prompts if there are any. false: no step can be queued now.
 Result<bool> Scheduler::queue_step() {
+  if (awaits_drafts()) return false;
   std::vector<Sequence*> decoding;
   std::ranges::copy_if(running_, std::back_inserter(decoding),
                        [&](const Sequence* s) { return may_decode(s); });
@@ -143,9 +150,12 @@ Result<bool> Scheduler::queue_step() {
   model::DecodeSteps steps;
   if (!decoding.empty()) {
     steps = choose_steps(decoding);
-    uint32_t all = steps.steps * steps.submits;
+    DP_TRY(const bool drafts, choose_together(decoding, steps));
+    if (drafts && !in_flight_.empty()) return false;  // the host knows the tokens first
+    const uint32_t wanted = steps.steps * steps.submits * steps.rows;
+    uint32_t all = wanted;
     DP_CHECK(grow(decoding, all));
-    if (all < steps.steps * steps.submits) steps = {.steps = all};
+    if (all < wanted) steps = drafts ? model::DecodeSteps{.rows = all} : model::DecodeSteps{.steps = all};
   }
   std::vector<Sequence*> prompts;  // after grow(), which may have preempted one
   std::ranges::copy_if(running_, std::back_inserter(prompts), in_prefill);
@@ -245,9 +255,16 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, mod
   InFlight out;
   if (runner_.max_sequences() == 1) DP_CHECK(choose_drafts(*decoding[0], steps));
   std::vector<uint32_t> slots;
-  for (Sequence* s : decoding) {
+  std::vector<model::SlotDrafts> given;
+  if (steps.rows > 1) given = given_drafts(decoding, steps.rows);
+  steps.given = given;
+  out.rows = static_cast<uint32_t>(decoding.size());
+  for (size_t i = 0; i < decoding.size(); ++i) {
+    Sequence* const s = decoding[i];
+    const auto drafts = given.empty() ? 0 : static_cast<uint32_t>(given[i].tokens.size());
     slots.push_back(s->slot);
-    out.members.push_back({.sequence = s, .chooses = true});
+    out.members.push_back({.sequence = s, .chooses = true, .drafts = drafts});
+    out.rows += drafts;
     if (s->guided() && steps.rows == 1) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
   out.is_decode = true;
@@ -255,7 +272,7 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, mod
   DP_TRY(out.ticket, runner_.decode(slots, steps));
   for (Sequence* s : decoding) {
     s->asked += out.ticket.count;
-    windows_.pass(s->windows, s->positions(0));
+    windows_.pass(s->windows, steps.rows > 1 ? s->known_positions() : s->positions(0));
     ++s->in_flight;
   }
   in_flight_.push_back(std::move(out));

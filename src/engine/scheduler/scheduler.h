@@ -104,10 +104,12 @@ class Scheduler {
       bool chooses;         // or else it only fed a piece of its prompt
       uint32_t fed_to = 0;  // positions of its prompt after this ticket
       uint32_t rows = 0;    // of its prompt in it
+      uint32_t drafts = 0;  // that the host gave
     };
     model::Ticket ticket;
     std::vector<Member> members;
     bool is_decode = false;  // without pieces of prompts
+    uint32_t rows = 0;       // of a step of all its decoding sequences
     Clock::time_point queued_at;
   };
   struct Rank {  // who keeps blocks when they run out: higher level, then older
@@ -173,7 +175,8 @@ class Scheduler {
   void fail_all(const Error& error);
 
   // drafting.cpp
-  bool prepare_drafts(const model::GenerationSettings& settings);
+  bool prepare_drafts(const model::DraftNeed& need, uint32_t slots);
+  void prepare_next_plan(const model::DraftNeed& need, uint32_t slots);
   bool finds_drafts(Sequence& sequence) const;
   Result<void> choose_drafts(Sequence& sequence, model::DecodeSteps& steps);
   Result<void> give_drafts(Sequence& sequence, std::span<const uint32_t> rows, model::DecodeSteps& steps);
@@ -185,6 +188,13 @@ class Scheduler {
   }
   StepCosts& costs_of(const Sequence& sequence);
   void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
+  std::vector<model::SlotDrafts> given_drafts(const std::vector<Sequence*>& decoding, uint32_t rows);
+
+  // drafting_together.cpp
+  Result<bool> choose_together(const std::vector<Sequence*>& decoding, model::DecodeSteps& steps);
+  Result<bool> propose_together(Sequence& sequence);
+  bool awaits_drafts() const;
+  void note_together(const InFlight& in_flight, std::span<const uint32_t> tokens);
 
   // forced.cpp
   Result<void> append_forced(Sequence& sequence);
@@ -210,11 +220,12 @@ class Scheduler {
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning
   std::vector<uint32_t> free_slots_;
   std::deque<InFlight> in_flight_;
-  model::GenerationSettings preparing_for_;   // whose plans are being made
-  Task<Result<void>> preparing_;              // valid while they are
-  bool prepares_drafts_ = false;              // the plans are of steps that draft
-  uint32_t tickets_to_plan_ = 0;              // that are queued before the next plan of such steps is made
-  StepCosts costs_, given_costs_;             // given: of steps that wait for the host's drafts
+  model::GenerationSettings preparing_for_;  // whose plans are being made
+  Task<Result<void>> preparing_;             // valid while they are
+  bool prepares_drafts_ = false;             // the plans are of steps that draft
+  uint32_t tickets_to_plan_ = 0;             // that are queued before the next plan of such steps is made
+  // given: of steps that wait for the host's drafts. together: of several sequences, by the rows of all.
+  StepCosts costs_, given_costs_, together_costs_;
   std::vector<uint32_t> held_, held_extras_;  // extras: what else keys and values depend on
   Clock::time_point collected_at_;            // when the last ticket came
   Clock::duration step_time_{};               // of the last ticket that only decoded

@@ -11,6 +11,7 @@
 
 #include "engine/scheduler/scheduler.h"
 #include "engine/scheduler/test_sequence_runner.h"
+#include "kernels/step/draft_text.h"
 
 namespace doppler::engine {
 namespace {
@@ -23,7 +24,7 @@ constexpr uint32_t kMostTurns = 20000;  // no schedule takes more: a request tha
 
 struct Totals {
   uint64_t streams = 0, tokens = 0, cached = 0, preemptions = 0, cancelled = 0, expired = 0, copies = 0,
-           restored = 0, refused = 0, states = 0;
+           restored = 0, refused = 0, states = 0, drafted = 0, accepted = 0;
 };
 
 class Schedule {
@@ -56,7 +57,10 @@ class Schedule {
     left_ = number(1, 24);
     cancels_ = chance(70);
     has_priorities_ = chance(60);
-    runner.all_must_decode = ample_ && !cancels_ && !has_priorities_;
+    drafts_ = shape.sequences > 1 && shape.steps == kernels::kMostDraftRows && !runner.states && chance(90);
+    if (drafts_) runner.draft_kinds = {2, 4, 8, number(9, 48)};
+    // While drafts are in flight, an answer may look as if its end was queued.
+    runner.all_must_decode = ample_ && !cancels_ && !has_priorities_ && !drafts_;
     const uint32_t busy = number(2, 60);  // per cent of the turns with something new
     for (uint32_t turns = 0;; ++turns) {
       ASSERT_LT(turns, kMostTurns) << "a request waits for ever";
@@ -118,7 +122,7 @@ class Schedule {
     shape.blocks = ample_ ? whole * (shape.sequences + 1) : number(std::max(1u, whole / 2), whole * 2);
     shape.rows = shape.sequences + number(1, 30);
     shape.pieces = number(1, 4);
-    shape.steps = number(1, 8);
+    shape.steps = chance(40) ? kernels::kMostDraftRows : number(1, 8);
     shape.tickets = number(1, 4);
     if (chance(50)) {
       shape.window = number(1, 24);
@@ -143,6 +147,16 @@ class Schedule {
     return config;
   }
 
+  // Some requests draft, and predict their answers with some errors.
+  void add_drafts(const RunnerShape& shape, Request& request) {
+    if (!drafts_ || chance(40) || request.tokens.size() >= shape.ctx_len) return;
+    request.settings.drafter = model::Drafter::kLookup;
+    request.settings.prediction = TestSequenceRunner::alone(shape, request.tokens, request.settings);
+    for (uint32_t& token : request.settings.prediction) token += chance(8) ? 1 : 0;
+    request.drafts =
+        DraftPolicy(chance(50) ? DraftUse::kAlways : DraftUse::kWhereFaster, chance(50) ? 0 : number(2, 8));
+  }
+
   void act(const RunnerShape& shape) {
     if (cancels_ && !streams_.empty() && chance(25)) {
       Running& running = streams_[number(0, static_cast<uint32_t>(streams_.size()) - 1)];
@@ -161,7 +175,6 @@ class Schedule {
     request.client = number(0, 2);
     request.priority = static_cast<int32_t>(chance(50) || !has_priorities_ ? 0 : number(0, 7));
     if (chance(10)) request.deadline = now_ + std::chrono::milliseconds(number(0, 300));
-    const Request asked = request;
     std::vector<uint32_t> prompt;
     Result<std::shared_ptr<Stream>> stream = fail(ErrorKind::kInternal, "not asked");
     if (!streams_.empty() && chance(20)) {
@@ -170,6 +183,7 @@ class Schedule {
       if (chance(30))
         prompt.resize(number(1, static_cast<uint32_t>(prompt.size())));  // the part that was read
       request.tokens = prompt;
+      add_drafts(shape, request);
       stream = scheduler_->fork(parent, request);
     } else {
       const std::vector<uint32_t>& prefix = prefixes_[number(0, 2)];
@@ -178,21 +192,22 @@ class Schedule {
         prompt.push_back(number(0, shape.vocab - 1));
       if (prompt.empty()) prompt.push_back(1);
       request.tokens = prompt;
+      add_drafts(shape, request);
       stream = scheduler_->submit(request);
     }
     if (!stream) {
       ++totals_.refused;
       const size_t room = shape.ctx_len + 1 - std::min<size_t>(prompt.size(), shape.ctx_len);
       const size_t most =
-          asked.settings.max_tokens == 0 ? room : std::min<size_t>(room, asked.settings.max_tokens);
+          request.settings.max_tokens == 0 ? room : std::min<size_t>(room, request.settings.max_tokens);
       EXPECT_TRUE(prompt.size() >= shape.ctx_len ||
                   blocks_of(static_cast<uint32_t>(prompt.size() + most) - 1, shape.block_len) > shape.blocks)
           << stream.error().message();
       return;
     }
     streams_.push_back({.stream = *stream,
-                        .alone = TestSequenceRunner::alone(shape, prompt, asked.settings),
-                        .deadline = asked.deadline.has_value()});
+                        .alone = TestSequenceRunner::alone(shape, prompt, request.settings),
+                        .deadline = request.deadline.has_value()});
   }
 
   void check_streams(const RunnerShape& shape, bool all_done) {
@@ -207,6 +222,8 @@ class Schedule {
       ++totals_.streams;
       totals_.tokens += r.got.size();
       totals_.cached += timings.cached_tokens;
+      totals_.drafted += timings.drafts.drafted;
+      totals_.accepted += timings.drafts.accepted;
       totals_.preemptions += timings.preemptions;
       EXPECT_TRUE(!ample_ || has_priorities_ || timings.preemptions == 0);
       if (r.stream->error()) {
@@ -234,6 +251,7 @@ class Schedule {
   bool ample_ = false;  // blocks for all slots: within one priority no sequence is ever preempted or left out
   bool cancels_ = true;
   bool has_priorities_ = true;
+  bool drafts_ = false;
 };
 
 TEST(Schedules, EveryStreamGetsTheTokensOfItsRequestAlone) {
@@ -254,14 +272,17 @@ TEST(Schedules, EveryStreamGetsTheTokensOfItsRequestAlone) {
   EXPECT_GT(totals.copies, 1000u);
   EXPECT_GT(totals.restored, 5000u);
   EXPECT_GT(totals.states, 1000u);
+  EXPECT_GT(totals.accepted, 20000u);
+  EXPECT_GT(totals.drafted, totals.accepted);
   std::printf(
       "%llu streams, %llu tokens, %llu cached, %llu preemptions, %llu cancelled, %llu expired, %llu copies, "
-      "%llu restored, %llu refused, %llu states loaded\n",
+      "%llu restored, %llu refused, %llu states loaded, %llu drafted, %llu right\n",
       static_cast<unsigned long long>(totals.streams), static_cast<unsigned long long>(totals.tokens),
       static_cast<unsigned long long>(totals.cached), static_cast<unsigned long long>(totals.preemptions),
       static_cast<unsigned long long>(totals.cancelled), static_cast<unsigned long long>(totals.expired),
       static_cast<unsigned long long>(totals.copies), static_cast<unsigned long long>(totals.restored),
-      static_cast<unsigned long long>(totals.refused), static_cast<unsigned long long>(totals.states));
+      static_cast<unsigned long long>(totals.refused), static_cast<unsigned long long>(totals.states),
+      static_cast<unsigned long long>(totals.drafted), static_cast<unsigned long long>(totals.accepted));
 }
 
 }  // namespace

@@ -25,17 +25,18 @@ void StepCosts::note(uint32_t rows, uint32_t steps, double seconds) {
   of.seconds /= 2;
 }
 
-double StepCosts::of(uint32_t rows) const {
-  if (rows <= 1) return 1;
-  const double one = measured_[1].value();
-  double cost = 1 + kSecondRow + kFurtherRow * (rows - 2);
-  for (uint32_t n = 2; one > 0 && n < measured_.size(); ++n) {
+double StepCosts::ratio(uint32_t rows, uint32_t base) const {
+  if (rows <= base) return 1;
+  const auto guess = [](uint32_t n) { return n == 1 ? 1 : 1 + kSecondRow + kFurtherRow * (n - 2); };
+  const double one = measured_[base].value();
+  double cost = guess(rows) / guess(base);
+  for (uint32_t n = base + 1; one > 0 && n < measured_.size(); ++n) {
     const double known = measured_[n].value() / one;
     if (known == 0) continue;
     // If only fewer rows were measured, each further row costs as much as those did.
-    if (n <= rows) cost = 1 + (known - 1) * (n == rows ? 1 : (rows - 1.0) / (n - 1.0));
+    if (n <= rows) cost = 1 + (known - 1) * (n == rows ? 1 : static_cast<double>(rows - base) / (n - base));
   }
-  return std::clamp<double>(cost, 1, rows);
+  return std::clamp<double>(cost, 1, static_cast<double>(rows) / base);
 }
 
 double StepCosts::beyond(double steps, double seconds) const {

@@ -53,6 +53,8 @@ class TestSequenceRunner final : public model::SequenceRunner {
   }
   uint32_t window_block_count() const override { return static_cast<uint32_t>(window_blocks_.size()); }
 
+  std::span<const uint32_t> draft_rows(const model::DraftNeed&) const override { return draft_kinds; }
+
   Result<void> check(const model::GenerationSettings& settings) const override;
   bool is_prepared(const model::GenerationSettings& settings) const override {
     return (!lacks_plans || settings.sampling.top_n_sigma == 0) && has_adapters(settings);
@@ -87,6 +89,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   struct Call {
     std::vector<uint32_t> decoding;
     uint32_t steps = 0, piece_rows = 0;
+    std::vector<uint32_t> drafts = {};  // of each decoding slot
     std::vector<uint32_t> piece_slots;
   };
   std::vector<Call> calls;
@@ -109,6 +112,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   // The adapters that may be there at a time, 0: all; and how many loads there were.
   uint32_t adapter_slots = 0, adapter_loads = 0;
   std::optional<Completion<Result<void>>> plans_made;
+  std::vector<uint32_t> draft_kinds;  // rows of steps that draft; empty: it cannot draft
   void arrive();  // what read_block() has read so far; tokens() does it too
 
  private:
@@ -142,6 +146,8 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t decode_row(uint32_t slot);
   void check_writable(uint32_t block, uint32_t slot);
   void check_decoding(std::span<const uint32_t> decoding);
+  Result<model::Ticket> decode_drafts(std::span<const uint32_t> decoding, const model::DecodeSteps& asked);
+  std::vector<uint32_t> draft_entries(uint32_t slot, uint32_t rows, const model::SlotDrafts& given);
   Result<model::Ticket> issue(std::vector<uint32_t> slots, std::vector<uint32_t> result, uint32_t count);
 
   RunnerShape shape_;

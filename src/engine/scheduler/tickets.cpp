@@ -21,7 +21,8 @@ double seconds(Clock::time_point from, Clock::time_point to) {
 
 void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                          std::span<const kernels::LogProbEntry> logprobs) {
-  for (const auto& [sequence, chooses, fed_to, rows] : in_flight.members) {
+  if (runner_.max_sequences() > 1 && in_flight.is_decode) note_together(in_flight, tokens);
+  for (const auto& [sequence, chooses, fed_to, rows, drafts] : in_flight.members) {
     sequence->stream->note_fed(std::min(fed_to, sequence->prompt_len));
     if (rows != 0 && !chooses) note_piece(*sequence, rows);
     if (chooses && runner_.max_sequences() == 1) note_decode(*sequence, in_flight.ticket, tokens);
@@ -38,8 +39,10 @@ void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> to
     }
     if (chooses && in_flight.ticket.count != 0) guide(*sequence);
     publish(*sequence);
+    if (in_flight.ticket.rows > 1) windows_.pass(sequence->windows, sequence->known_positions());
   }
-  for (const auto& [sequence, chooses, fed_to, rows] : in_flight.members) {
+  for (const InFlight::Member& member : in_flight.members) {
+    Sequence* const sequence = member.sequence;
     if (--sequence->in_flight == 0 && sequence->leaving()) release(*sequence);
   }
 }

@@ -28,7 +28,8 @@ struct PieceRequest {
 struct StepRequest {
   uint32_t decoding = 0;  // entries of slots
   uint32_t pieces = 0;
-  uint32_t reserved[2] = {};
+  uint32_t entries = 0;  // of the ring for each slot, if the step evaluates drafts (step/advance_drafts.h)
+  uint32_t reserved = 0;
   uint32_t slots[kMaxSequences] = {};
   PieceRequest piece[kMaxPieces];
 };
@@ -41,7 +42,9 @@ struct SequenceRecord {
   uint32_t generated = 0, max_generated = 0, stop_reason = 0;
   uint32_t seed_low = 0, seed_high = 0;
   uint32_t stop_token_count = 0, ignore_stop = 0;
-  uint32_t reserved[6] = {};
+  uint32_t kept_row =
+      0;  // the row of the last step with drafts whose choice was the slot's last that counted
+  uint32_t reserved[5] = {};
   uint32_t stop_tokens[kMaxStopTokens] = {};
 };
 

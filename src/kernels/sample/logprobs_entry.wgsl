@@ -2,6 +2,7 @@
 // ring.
 //!import common/mul_wide
 //!import sample/sample_place
+//!import sample/logprobs_place
 //!import sample/sample_values
 //!import sample/sample_argmax_best
 //!import sample/sample_logprobs
@@ -63,8 +64,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   }
   let parts_at = place.row * SEGMENTS * kPartWords;
   let log_sum = log_of_sum(t, parts_at);
-  let step = state.ring_index + select(0u, place.row, ROWS_OF_ONE);
-  let entry = ((step % RING_STEPS) * SLOTS + select(place.slot, 0u, ROWS_OF_ONE)) * kEntryWords;
+  let at = ring_place(place);
+  let entry = ((at.x % RING_STEPS) * SLOTS + at.y) * kEntryWords;
   let count = min(min(wanted - 1u, kMaxLogProbs), VOCAB_SIZE);
   if (t == 0u) {
     let chosen = min(token[place.row], VOCAB_SIZE - 1u);

@@ -80,11 +80,11 @@ Result<void> record_mask(Context& ctx, const Sample& op, const SampleShape& shap
 }
 
 Result<void> record_chain(Context& ctx, const Sample& op, const SampleShape& shape) {
-  const uint64_t rows = shape.rows, slots = shape.slots;
+  const uint64_t rows = shape.rows;
   DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
-  DP_CHECK(check_view(op.params, slots * kSampleParamsStride, "params of sample"));
-  DP_CHECK(check_view(op.bias, slots * kMaxLogitBias * 2 * kWord, "bias of sample"));
-  DP_CHECK(check_view(op.counts, slots * op.vocab_size * kWord, "counts of sample"));
+  DP_CHECK(check_view(op.params, rows * kSampleParamsStride, "params of sample"));
+  DP_CHECK(check_view(op.bias, rows * kMaxLogitBias * 2 * kWord, "bias of sample"));
+  DP_CHECK(check_view(op.counts, rows * op.vocab_size * kWord, "counts of sample"));
   DP_TRY(const auto row, select("sample", sample_variants(), op, format_text("%u", op.vocab_size), ctx));
 
   const bool more = op.more.valid();
@@ -147,14 +147,9 @@ Result<void> record_chain(Context& ctx, const Sample& op, const SampleShape& sha
   return dispatch_rows(ctx, shape, std::move(draw_of), 1, kMetaWords * kWord);
 }
 
-Result<void> check_rows(const Context& ctx, const Sample& op) {
+Result<void> check_rows(const Sample& op) {
   if (op.rows == 1) return {};
   if (op.rows == 0) return fail(ErrorKind::kInternal, "A choice for 0 rows; at least 1 is allowed.");
-  if (ctx.tables.sequences > 0) {
-    return fail(ErrorKind::kInternal,
-                "Choices for %u rows of a sequence in a plan of %u sequences, where each has one row.",
-                op.rows, ctx.tables.sequences);
-  }
   if (op.best.valid()) {
     return fail(ErrorKind::kInternal, "Choices for %u rows go without the bests of tiles.", op.rows);
   }
@@ -176,7 +171,7 @@ Result<void> record(Context& ctx, const Sample& op) {
                 static_cast<double>(op.logit_scale), static_cast<double>(op.softcap));
   }
   if (ctx.tables.sequences > 0) DP_CHECK(check_tables(ctx));
-  DP_CHECK(check_rows(ctx, op));
+  DP_CHECK(check_rows(op));
   const SampleShape shape = sample_shape(ctx, op);
   const uint64_t rows = shape.rows;
   if (op.best.valid()) {

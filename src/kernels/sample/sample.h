@@ -99,7 +99,7 @@ inline bool uses_more(const SampleParams& p) {
 inline uint32_t breaker_words(uint32_t vocab_size) { return (vocab_size + 31) / 32; }
 inline uint32_t mask_words(uint32_t vocab_size) { return 1 + (vocab_size + 31) / 32; }
 
-// n: the sequences of the tables, or 1. m: n, or `rows`.
+// n: the sequences of the tables, or 1. m: n, or `rows` if that is above 1.
 struct Sample {
   TensorView logits;  // f32 [m, vocab_size]; may be changed; invalid with `best`
   // Optional, with greedy: the best logit and its id of each part of the vocabulary, as Linear::best leaves them; [n,
@@ -123,10 +123,11 @@ struct Sample {
   // here on, for the greedy choice too; log-probabilities are of the logits before. One dispatch more. Not with `best`.
   TensorView mask;
   uint32_t vocab_size = 0;
-  // In plans of one sequence: the number of rows that choose a token each, whatever StepState::rows is. Row i draws as
-  // the i-th choice from here would, with the counter's generated + i. Each row has its own past (step/draft_past.h).
-  // So with more than 1 row, params, bias, counts, more, breakers and mask have m entries. Log-probabilities of row i
-  // go to ring_index + i. Not with `best` and not with tables.
+  // Above 1: the most rows of a step that evaluates drafts. Each row of a sequence, and not each sequence, chooses a
+  // token. It draws as the choice would that comes so many choices later, with the counter's generated + i. Each row
+  // has its own past (step/draft_past.h), so params, bias, counts, more, breakers and mask have m entries.
+  // Log-probabilities of a sequence's row i go to ring_index + i. Not with `best`. In plans of one sequence all rows
+  // choose, whatever StepState::rows is. In plans of many the rows are those of step/advance_drafts.h.
   uint32_t rows = 1;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

@@ -201,6 +201,62 @@ TEST(SampleRows, EachDrawsAsTheNextChoiceWould) {
   });
 }
 
+// Rows with drafts of several sequences: each draws as its sequence would so many choices later.
+TEST(SampleDrafts, EachDrawsAsALaterChoiceOfItsSequence) {
+  for_each_variant("sample", sample_variants(), [](const Policy& policy) {
+    constexpr uint32_t kSlots[] = {6, 6, 6, 2, 0, 0}, kMostRows = 8;
+    std::vector<Ask> asks = different_asks(kMany, std::size(kSlots));
+    TablesImage image({.sequences = 7, .rows = 100, .blocks = 3, .block_len = 8});
+    std::vector<float> logits;
+    std::vector<uint8_t> params;
+    std::vector<uint32_t> bias, counts;
+    for (uint32_t row = 0; row < asks.size(); ++row) {
+      const uint32_t slot = kSlots[row],
+                     drafts = row > 0 && kSlots[row - 1] == slot ? row - (slot == 6 ? 0 : 4) : 0;
+      SequenceRecord& record = image.record(slot);
+      if (drafts == 0) {
+        record = {.pos = 20 + slot,
+                  .generated = asks[row].generated,
+                  .seed_low = static_cast<uint32_t>(asks[row].seed),
+                  .seed_high = static_cast<uint32_t>(asks[row].seed >> 32)};
+      } else {
+        asks[row].seed = asks[row - drafts].seed;
+        asks[row].generated = record.generated + drafts;
+      }
+      image.row(row) = {slot, record.pos + drafts};
+      image.sampled(row) = {slot, row};
+      append(logits, asks[row].in.logits);
+      append(params, params_bytes(asks[row].in.params));
+      append(bias, bias_words(asks[row]));
+      append(counts, asks[row].in.counts, kMany);
+    }
+    image.state().rows = image.sampled_state().rows = std::size(kSlots);
+    logits.resize(kMostRows * kMany, 1e9f);
+    params.resize(kMostRows * kSampleParamsStride);
+    bias.resize(kMostRows * kMaxLogitBias * 2);
+    counts.resize(kMostRows * kMany);
+    KernelRun run(policy, kMostRows);
+    const TensorView state = run.input(image.bytes), token = run.output(kMostRows * 4);
+    const Sample op{.logits = run.inout(logits),
+                    .params = run.input(params),
+                    .bias = run.input(bias),
+                    .counts = run.input(counts),
+                    .token = token,
+                    .vocab_size = kMany,
+                    .rows = kMostRows};
+    if (!run.record([&](Context& ctx) {
+          Context many = with_tables(ctx, image, state);
+          return record(many, op);
+        }))
+      return;
+    run.replay(std::size(kSlots));
+    const auto got = run.read<uint32_t>(token, kMostRows);
+    for (size_t row = 0; row < asks.size(); ++row)
+      EXPECT_EQ(got[row], choose_alone(policy, asks[row], false)[0]) << row;
+    EXPECT_EQ(got[std::size(kSlots)], kPoison);
+  });
+}
+
 TEST(SampleMany, RowsPastTheSampledOnesAreLeft) {
   for_each_variant("sample", sample_variants(), [](const Policy& policy) {
     Company company{.slots = {3}, .asks = different_asks(kMany, 1)};

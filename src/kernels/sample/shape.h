@@ -10,8 +10,8 @@ struct SampleShape {
   uint32_t vocab_size;
   uint32_t segments;
   uint32_t workgroup;
-  uint32_t rows;   // most that choose a token
-  uint32_t slots;  // sequences with params, bias and counts
+  uint32_t rows;  // most that choose a token
+  bool has_own;   // each row has its own params, bias and counts; otherwise each sequence has them
 };
 SampleShape sample_shape(const Context& ctx, const Sample& op);
 std::vector<gpu::WgslConst> sample_consts(const SampleShape& shape);

@@ -2,6 +2,7 @@
 // token of each slot, and which rows go on. Contract: advance.h, whose numbers the comments give.
 //!import common/step_tables
 //!import step/step_records
+//!import step/slot_end
 @group(0) @binding(0) var<storage, read_write> state: StepState;
 @group(0) @binding(1) var<storage, read> token: array<u32>;
 @group(0) @binding(2) var<storage, read_write> ring: array<u32>;
@@ -10,56 +11,8 @@
 @group(0) @binding(5) var<storage, read_write> tokens: array<u32>;
 
 const kNoToken = 0xFFFFFFFFu;
-const kStopToken = 1u;
-const kTokenLimit = 2u;
-const kContextFull = 3u;
-
 var<workgroup> chosen: array<u32, TABLE_SEQUENCES>;
 var<workgroup> runs: array<u32, WORKGROUP>;
-
-fn is_stop_token(record: u32, t: u32) -> bool {
-  if (state.tables[record + kRecordIgnoreStop] != 0u) {
-    return false;
-  }
-  for (var i = 0u; i < min(state.tables[record + kRecordStopTokenCount], MAX_STOP_TOKENS); i++) {
-    if (state.tables[record + kRecordStopTokens + i] == t) {
-      return true;
-    }
-  }
-  return false;
-}
-
-fn count_token(slot: u32, pos: u32, t: u32) { // 2
-  let first = slot * VOCAB_SIZE;
-  let place = slot * PENALTY_RING + pos % PENALTY_RING;
-  let oldest = recent[place];
-  if (oldest < VOCAB_SIZE) {
-    let count = counts[first + oldest];
-    counts[first + oldest] = select(count - 1u, 0u, count == 0u);
-  }
-  recent[place] = t;
-  if (t < VOCAB_SIZE) {
-    counts[first + t] += 1u;
-  }
-}
-
-// Returns the stop reason.
-fn move_on(record: u32, pos: u32, t: u32) -> u32 {
-  let generated = state.tables[record + kRecordGenerated] + 1u;
-  state.tables[record + kRecordPos] = pos; // 1
-  state.tables[record + kRecordGenerated] = generated;
-  state.tables[record + kRecordToken] = t;
-  var reason = kRunning; // 3
-  if (is_stop_token(record, t)) {
-    reason = kStopToken;
-  } else if (generated >= state.tables[record + kRecordMaxGenerated]) {
-    reason = kTokenLimit;
-  } else if (pos >= state.tables[record + kRecordContext]) {
-    reason = kContextFull;
-  }
-  state.tables[record + kRecordStopReason] = reason;
-  return reason;
-}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) t: u32) {

@@ -2,6 +2,7 @@
 // draft_past.h.
 // Consts: WORKGROUP, VOCAB_SIZE, PENALTY_RING.
 //!import common/step_state
+//!import step/draft_place
 //!import step/draft_text
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read_write> text: DraftText;
@@ -16,12 +17,14 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   if (token >= VOCAB_SIZE || row >= state.rows) {
     return;
   }
-  var count = counts[token];
-  for (var i = 1u; i <= row; i++) {
-    if (recent[(state.pos + i) % PENALTY_RING] == token && count > 0u) {
+  let place = draft_place(row);
+  let drafts = row - place.first;
+  var count = counts[place.slot * VOCAB_SIZE + token];
+  for (var i = 1u; i <= drafts; i++) {
+    if (recent[place.slot * PENALTY_RING + (place.pos + i) % PENALTY_RING] == token && count > 0u) {
       count -= 1u;
     }
-    if (text.rows[i] == token) {
+    if (text.rows[place.first + i] == token) {
       count += 1u;
     }
   }

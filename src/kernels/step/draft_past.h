@@ -1,6 +1,7 @@
 // The past of each row of a drafting step, for choices that depend on the tokens before them. A row sees the text with
-// the drafts before it, since it only counts if these were right. Read next: draft.h (the step), sample/sample.h and
-// sample/more.h (the readers).
+// the drafts before it, since it only counts if these were right. In plans of many sequences (advance_drafts.h) the
+// rows are of several slots, and counts, recent and more are by slot. Read next: draft.h (the step), sample/sample.h
+// and sample/more.h (the readers).
 #pragma once
 
 #include "kernels/context.h"
@@ -29,10 +30,11 @@ struct DraftMore {
 };
 Result<void> record(Context& ctx, const DraftMore& op);
 
-// It runs after draft_end: more = rows[kept_row], which its choice has moved on.
+// It runs after draft_end or advance_drafts: more = past[kept_row], which its choice has moved on.
 struct KeptMore {
-  TensorView rows;  // MoreState [n]
+  TensorView past;  // MoreState [rows]
   TensorView more;  // MoreState
+  uint32_t rows = 2;
 };
 Result<void> record(Context& ctx, const KeptMore& op);
 

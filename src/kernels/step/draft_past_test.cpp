@@ -70,7 +70,7 @@ TEST(DraftMore, HasTheDraftsBehindItsHistory) {
                      rows = run.output(kRows * sizeof(MoreState));
     ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
       DP_CHECK(record(ctx, DraftMore{.text = text, .more = more, .out = rows, .rows = kRows}));
-      return record(ctx, KeptMore{.rows = rows, .more = more});
+      return record(ctx, KeptMore{.past = rows, .more = more, .rows = kRows});
     }));
     run.state = {.pos = 9, .rows = kRows, .kept_row = 5};
     run.replay(kRows);

@@ -5,6 +5,7 @@ const kStateRows = 1u; // of a StepState
 
 const kRequestDecoding = 0u;
 const kRequestPieces = 1u;
+const kRequestEntries = 2u;
 const kRequestSlots = 4u;
 const kRequestPiece = 68u;
 const kPieceWords = 4u;
@@ -19,8 +20,10 @@ const kRecordContext = 2u;
 const kRecordGenerated = 3u;
 const kRecordMaxGenerated = 4u;
 const kRecordStopReason = 5u;
+const kRecordSeed = 6u; // two words
 const kRecordStopTokenCount = 8u;
 const kRecordIgnoreStop = 9u;
+const kRecordKeptRow = 10u;
 const kRecordStopTokens = 16u;
 
 const kRunning = 0u;
