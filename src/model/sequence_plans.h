@@ -140,7 +140,7 @@ class SequencePlans final : public SequenceRunner {
   // Whether the step has pictures.
   Result<bool> write_images(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
-  Result<Ticket> decode_drafts(std::span<const uint32_t> decoding, const DecodeSteps& steps);
+  Result<Ticket> decode_drafts(std::span<const uint32_t> decoding, DecodeSteps steps);
   Result<void> write_draft_tables(std::span<const uint32_t> owners, uint32_t entries);
   Result<void> write_draft_masks(std::span<const uint32_t> decoding, const DecodeSteps& steps);
   Result<void> write_draft_settings(std::span<const uint32_t> owners, const DraftNeed& need);

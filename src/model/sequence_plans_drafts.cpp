@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t kEntryWord = sizeof(uint32_t);
 
 std::span<const uint32_t> tokens_of(const DecodeSteps& steps, size_t i) {
-  return i < steps.given.size() ? steps.given[i].tokens : std::span<const uint32_t>();
+  if (i >= steps.given.size()) return {};
+  return steps.given[i].tokens.first(std::min<size_t>(steps.given[i].tokens.size(), steps.rows - 1));
 }
 
 }  // namespace
@@ -31,7 +32,9 @@ Task<Result<void>> SequencePlans::prepare_drafts(DraftNeed need, uint32_t slots)
 }
 
 // All slots of the step run, and all their tokens were collected.
-Result<Ticket> SequencePlans::decode_drafts(std::span<const uint32_t> decoding, const DecodeSteps& asked) {
+Result<Ticket> SequencePlans::decode_drafts(std::span<const uint32_t> decoding, DecodeSteps asked) {
+  // A ticket is one contiguous copy out of the ring. At its end drafts are left out.
+  asked.rows = std::min(asked.rows, kernels::kStepRing - ring_index_ % kernels::kStepRing);
   DraftNeed need = draft_need_of(slots_[decoding[0]].settings);
   std::vector<uint32_t> tokens, owners;
   for (size_t i = 0; i < decoding.size(); ++i) {

@@ -43,7 +43,9 @@ struct DecodeSteps {
   // A token and its drafts, of each slot in each step. For one sequence it is 1 or one of draft_rows(). For several it
   // is at most kernels::kMostDraftRows, and all tokens and drafts together are at most the last of draft_rows().
   uint32_t rows = 1;
-  std::span<const SlotDrafts> given = {};  // the host's drafts of one step, of each decoding slot
+  // The host's drafts of one step, of each decoding slot. The runner may leave out the last ones; then the ticket has
+  // fewer rows.
+  std::span<const SlotDrafts> given = {};
 };
 
 // Rows of prompts beside decoding slots that plans of few rows are made for.

@@ -190,6 +190,16 @@ TEST_P(DraftsTogether, AnswersAreTheSame) {
   }
 }
 
+// Tickets at the end of the ring are short. It has places for 1,024 steps.
+TEST_P(DraftsTogether, TheRingOfTokensGoesRound) {
+  std::vector<Ask> all(kSlots, {"greedy", drawn(120, 0)});
+  for (Ask& ask : all) ask.options.sampling.temperature = 0;
+  answer_alone(all);
+  const auto runner = load(GetParam(), kSlots, "exact");
+  ASSERT_TRUE(runner);
+  for (int i = 0; i < 12; ++i) expect_wanted(answer_together(*runner, all, 8), all);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, DraftsTogether,
                          testing::Values("families_llama/llama", "families_qwen3/qwen3",
                                          "families_gemma3/gemma3", "families_moe/qwen3_moe"),

@@ -192,7 +192,7 @@ class Scheduler {
 
   // drafting_together.cpp
   Result<bool> choose_together(const std::vector<Sequence*>& decoding, model::DecodeSteps& steps);
-  Result<bool> propose_together(Sequence& sequence);
+  bool propose_together(Sequence& sequence);
   bool awaits_drafts() const;
   void note_together(const InFlight& in_flight, std::span<const uint32_t> tokens);
 

@@ -146,7 +146,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t decode_row(uint32_t slot);
   void check_writable(uint32_t block, uint32_t slot);
   void check_decoding(std::span<const uint32_t> decoding);
-  Result<model::Ticket> decode_drafts(std::span<const uint32_t> decoding, const model::DecodeSteps& asked);
+  Result<model::Ticket> decode_drafts(std::span<const uint32_t> decoding, model::DecodeSteps asked);
   std::vector<uint32_t> draft_entries(uint32_t slot, uint32_t rows, const model::SlotDrafts& given);
   Result<model::Ticket> issue(std::vector<uint32_t> slots, std::vector<uint32_t> result, uint32_t count);
 
