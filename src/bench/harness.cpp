@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "engine/model_options.h"
 #include "engine/paging_report.h"
 #include "engine/scheduler/draft_policy.h"
+#include "engine/scheduler/text_index.h"
 #include "engine/tuning.h"
 #include "gpu/objects_made.h"
 #include "kernels/step/draft_text.h"
@@ -75,6 +77,9 @@ class Runner {
     model::GenerationSettings settings = settings_;
     settings.max_tokens = steps_.ctx_len();  // the loop below ends, not the device
     policy_ = engine::DraftPolicy(engine::DraftUse::kWhereFaster);
+    index_ = engine::TextIndex();
+    index_.add(settings_.prediction);
+    fresh_.clear();
     const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, /*salt=*/0);
     const uint32_t kept = is_filled_ && test.depth > 0 ? steps_.continues_from(test.depth) : 0;
     is_filled_ = false;
@@ -87,6 +92,8 @@ class Runner {
     const std::vector<uint32_t> prompt =
         make_prompt(std::max(1u, test.prompt), impl_.info.vocab_size,
                     settings_.prediction.empty() ? salt + 1000 : 1000);  // the prompt of the prediction
+    index_.add(before);
+    index_.add(prompt);
     const gpu::Counters before_start = impl_.device->counters();
     const auto start = Clock::now();
     DP_CHECK(evaluate(prompt, test.depth, /*sample=*/true));
@@ -160,9 +167,17 @@ class Runner {
   model::DecodeSteps choose(uint32_t steps, uint32_t submits) {
     if (rows_ == 1 || draft_rows().empty()) return {.steps = steps, .submits = submits};
     if (rows_ != 0) return {.steps = steps, .rows = rows_};
-    const engine::DraftSteps chosen = policy_.choose(draft_rows(), costs_, steps * submits, /*finds=*/true);
-    if (chosen.rows == 1) return {.steps = steps, .submits = submits};
+    const engine::DraftSteps chosen = policy_.choose(draft_rows(), costs_, steps * submits, finds_drafts());
+    if (chosen.rows == 1 && chosen.steps == steps * submits) return {.steps = steps, .submits = submits};
     return {.steps = chosen.steps, .rows = chosen.rows};
+  }
+
+  // As the scheduler does: the host follows the drafter lookup in the tokens that it knows.
+  bool finds_drafts() {
+    if (settings_.drafter != model::Drafter::kLookup) return true;
+    const engine::Guesses guesses = index_.add(std::exchange(fresh_, {}));
+    policy_.foresee(guesses.right, guesses.wrong);
+    return index_.repeats();
   }
 
   Result<void> collect() {
@@ -178,6 +193,8 @@ class Runner {
     if (ticket.count != 0 && steps_done_ != 0) costs_.note(ticket.rows, outcome.steps, took);
     policy_.note(outcome, costs_);
     if (ticket.rows > 1) drafts_.add(tokens, ticket.rows);
+    std::ranges::copy_if(tokens, std::back_inserter(fresh_),
+                         [](uint32_t t) { return !kernels::is_left_out(t); });
     if (keeps_answer_) answer_.insert(answer_.end(), tokens.begin(), tokens.end());
     return {};
   }
@@ -189,6 +206,8 @@ class Runner {
   uint32_t rows_ = 0;
   engine::DraftPolicy policy_;
   engine::StepCosts costs_;
+  engine::TextIndex index_;
+  std::vector<uint32_t> fresh_;  // tokens that are not in the index
   model::DraftTally drafts_;
   uint32_t collected_ = 0, steps_done_ = 0;  // tokens after the first, and the steps that gave them
   Clock::time_point collected_at_;

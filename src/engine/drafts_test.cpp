@@ -68,6 +68,13 @@ TEST(Drafting, RightDraftsAreUsed) {
   EXPECT_LE(took, 0.5 * run.plain_seconds);
 }
 
+// Tickets beside the first drafts are short, so that their results decide soon.
+TEST(Drafting, ShortAnswersGainToo) {
+  DraftScript run(10);
+  const double took = run.answer(250);
+  EXPECT_LE(took, 0.75 * run.plain_seconds);
+}
+
 TEST(Drafting, FewRightDraftsAreNotWorthManyRows) {
   DraftScript run(2);  // half: 2 rows give 1.5 tokens and take 1.15 steps, 8 rows 2 and 2.05
   const double took = run.answer(2000);

@@ -19,6 +19,8 @@ constexpr double kForeseenPlans = 0.6;   // the average that pays for plans: 15 
 // In plain steps. Without this limit, drafts that were right long ago would pay for drafts that are wrong now.
 constexpr double kMostSaved = 32;
 constexpr uint32_t kMostTried = 4;     // steps of a ticket that tries whether drafts are right again
+// Steps of a plain ticket while drafts are in flight. Their results decide about the next drafts, so they come soon.
+constexpr uint32_t kStepsBesideDrafts = 4;
 constexpr uint32_t kStepsOfPlain = 2;  // a ticket with n rows has the steps of a plain one times this over n
 
 }  // namespace
@@ -94,8 +96,11 @@ DraftSteps DraftPolicy::next(std::span<const uint32_t> rows, const StepCosts& co
 
 DraftSteps DraftPolicy::choose(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps,
                                bool finds) {
-  const DraftSteps out = next(rows, costs, steps, finds);
-  if (out.rows == 1) return out;
+  DraftSteps out = next(rows, costs, steps, finds);
+  if (out.rows == 1) {
+    if (!queued_.empty()) out.steps = std::min(out.steps, kStepsBesideDrafts);
+    return out;
+  }
   queued_.push_back(out.steps * (costs.most(out.rows) - 1));
   account_ -= queued_.back();
   return out;

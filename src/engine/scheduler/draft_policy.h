@@ -54,7 +54,7 @@ class DraftPolicy {
   // Works like choose(), but for a ticket that is not queued.
   DraftSteps next(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps, bool finds) const;
   // Chooses the steps of the next ticket, which replace `steps` plain ones and are queued. `rows`: the numbers that
-  // have plans.
+  // have plans. Plain ones may be fewer.
   DraftSteps choose(std::span<const uint32_t> rows, const StepCosts& costs, uint32_t steps, bool finds);
   // The caller notes tickets in the order in which they were queued.
   void note(const DraftOutcome& outcome, const StepCosts& costs);

@@ -92,7 +92,8 @@ Result<void> Scheduler::choose_drafts(Sequence& sequence, model::DecodeSteps& st
   if (rows.empty()) return {};
   if (sequence.guided() || is_model) return give_drafts(sequence, rows, steps);
   const DraftSteps chosen = sequence.drafts.choose(rows, costs_, steps.steps * steps.submits, finds);
-  if (chosen.rows > 1) steps = {.steps = chosen.steps, .rows = chosen.rows};
+  if (chosen.rows > 1 || chosen.steps < steps.steps * steps.submits)
+    steps = {.steps = chosen.steps, .rows = chosen.rows};
   return {};
 }
 
