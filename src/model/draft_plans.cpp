@@ -110,8 +110,7 @@ std::span<const uint32_t> DraftPlans::rows(const DraftNeed& need) const {
 
 bool DraftPlans::may_add(const DraftNeed& need, uint32_t slots) const {
   const DraftNeed to_make = need_to_make(need);
-  return device_ && next_rows(to_make, slots) != 0 &&
-         std::ranges::find(failed_, to_make) == failed_.end();
+  return device_ && next_rows(to_make, slots) != 0 && std::ranges::find(failed_, to_make) == failed_.end();
 }
 
 Task<Result<void>> DraftPlans::add(DraftNeed need, uint32_t slots, Record record, RecordText record_text) {

@@ -32,7 +32,14 @@ uint32_t OneSequence::continues_from(uint32_t count) const {
 }
 
 bool OneSequence::drafts(const DraftNeed& need) const {
-  return parts_.add_drafts && !parts_.table && need.drafter != Drafter::kNone;
+  const bool has_drafter = need.drafter != Drafter::kNone;
+  return parts_.add_drafts && has_drafter && (!parts_.drafts_by_host || need.drafter == Drafter::kGiven);
+}
+
+DraftNeed OneSequence::need() const {
+  DraftNeed need = draft_need_of(settings_);
+  if (parts_.drafts_by_host) need.drafter = Drafter::kGiven;
+  return need;
 }
 
 std::span<const uint32_t> OneSequence::draft_rows(const DraftNeed& need) const {
@@ -200,6 +207,7 @@ Result<void> OneSequence::write_given(const DecodeSteps& asked) {
   const SlotDrafts given = asked.given.empty() ? SlotDrafts() : asked.given[0];
   std::vector<uint32_t> rows = {last_token_};
   rows.insert(rows.end(), given.tokens.begin(), given.tokens.end());
+  if (parts_.table) DP_CHECK(parts_.table->write(rows));
   DP_CHECK(parts_.drafts->write_given(device_, static_cast<uint32_t>(given.tokens.size())));
   DP_CHECK(parts_.drafts->write_rows(device_, rows));
   return parts_.drafts->write_masks(device_, 0, given.masks);
@@ -214,9 +222,9 @@ uint32_t OneSequence::draft_rounds(const DecodeSteps& asked) const {
 
 OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
   host_state_.pos += rows * rounds;  // at most: tokens() takes off what was left out
-  const bool searches = draft_need_of(settings_).drafter == Drafter::kLookup;
+  const bool searches = need().drafter == Drafter::kLookup;
   return {.before = searches ? &parts_.drafts->text_plan() : nullptr,
-          .plan = &parts_.drafts->plan(draft_need_of(settings_), rows),
+          .plan = &parts_.drafts->plan(need(), rows),
           .rows = rows,
           .last_times = rounds,
           .entries = rows * rounds};
@@ -224,7 +232,7 @@ OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
 
 Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
   if (const uint32_t rounds = draft_rounds(asked); rounds != 0) {
-    if (draft_need_of(settings_).drafter == Drafter::kGiven) {
+    if (need().drafter == Drafter::kGiven) {
       DP_CHECK(write_given(asked));
     } else if (settings_.drafter == Drafter::kLookup) {
       DP_CHECK(write_text());

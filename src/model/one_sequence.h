@@ -43,6 +43,7 @@ struct OneSequenceParts {
   const DraftPlans* drafts = nullptr;
   TicketWatch* watch = nullptr;
   bool has_next_layer = false;  // plans of prompts have the next-token layer
+  bool drafts_by_host = false;
   uint32_t ctx_len = 0, chunk = 0, vocab_size = 0, tickets = 0;
   // The plan of a decode step with up to so many keys, and the plan of up to so many rows of a prompt: "" (no row
   // chooses a token), ".greedy" or ".sample".
@@ -74,6 +75,9 @@ class OneSequence final : public SequenceRunner {
   std::span<const uint32_t> draft_rows(const DraftNeed& need) const override;
   bool may_prepare_drafts(const DraftNeed& need, uint32_t slots) const override;
   Task<Result<void>> prepare_drafts(DraftNeed need, uint32_t slots) override;
+  bool drafts_by_host() const override { return parts_.drafts_by_host; }
+  // The entries of the ring that decode steps would have now. 0: there is no room for a step with drafts.
+  uint32_t draft_entries(const DecodeSteps& steps) const { return draft_rounds(steps) * steps.rows; }
   void take_image(const std::shared_ptr<const HeldImage>& image) override { parts_.images.take(image); }
   uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const override {
     return parts_.images.uncut_rows(tokens, rows);
@@ -131,6 +135,7 @@ class OneSequence final : public SequenceRunner {
   Step open_draft(uint32_t rounds, uint32_t rows);
   SamplerParts choices() const { return parts_of(settings_); }
   bool drafts(const DraftNeed& need) const;
+  DraftNeed need() const;
 
   gpu::Device& device_;
   const OneSequenceParts parts_;

@@ -30,6 +30,15 @@ class PagedSequence final : public SequenceRunner {
     return later_.empty() ? one_.continues_from(count) : 0;
   }
 
+  std::span<const uint32_t> draft_rows(const DraftNeed& need) const override { return one_.draft_rows(need); }
+  bool drafts_by_host() const override { return one_.drafts_by_host(); }
+  bool may_prepare_drafts(const DraftNeed& need, uint32_t slots) const override {
+    return one_.may_prepare_drafts(need, slots);
+  }
+  Task<Result<void>> prepare_drafts(DraftNeed need, uint32_t slots) override {
+    return one_.prepare_drafts(need, slots);
+  }
+
   std::shared_ptr<const AdapterMix> first_adapters() const override { return one_.first_adapters(); }
   Result<void> check(const GenerationSettings& settings) const override { return one_.check(settings); }
   bool is_prepared(const GenerationSettings& settings) const override { return one_.is_prepared(settings); }
@@ -52,7 +61,8 @@ class PagedSequence final : public SequenceRunner {
  private:
   struct Later {
     enum class Kind : uint8_t { kBegin, kMask, kPrompt, kDecode } kind;
-    std::vector<uint32_t> words = {};  // tokens before, allowed ones, tokens of a piece
+    std::vector<uint32_t> words = {};               // tokens before, allowed ones, tokens of a piece, drafts
+    std::vector<std::vector<uint32_t>> masks = {};  // of the rows of a step with drafts
     GenerationSettings settings = {};
     Piece piece = {};
     Ticket ticket = {};

@@ -8,7 +8,9 @@ namespace doppler::model {
 // The ticket's slot is the one that the step will take then.
 Ticket PagedSequence::queue(Later later) {
   const auto ahead = static_cast<uint32_t>(std::ranges::count_if(later_, &Later::has_ticket));
+  const uint32_t rows = later.ticket.rows;
   later.ticket = one_.next_ticket(later.ticket.count, ahead);
+  later.ticket.rows = rows;
   for (const Later& queued : later_) {
     if (queued.kind == Later::Kind::kBegin)
       later.ticket.has_logprobs = later.ticket.count != 0 && queued.settings.sampling.logprobs != 0;
@@ -44,8 +46,15 @@ Result<Ticket> PagedSequence::step(std::span<const uint32_t> decoding, std::span
                 .ticket = {.count = piece.sample ? 1u : 0u}});
 }
 
-Result<Ticket> PagedSequence::decode(std::span<const uint32_t>, const DecodeSteps&) {
-  return queue({.kind = Later::Kind::kDecode, .ticket = {.count = 1}});
+// Steps with drafts come when all tickets were collected.
+Result<Ticket> PagedSequence::decode(std::span<const uint32_t>, const DecodeSteps& steps) {
+  const uint32_t entries = one_.draft_entries({.rows = steps.rows});
+  if (entries == 0) return queue({.kind = Later::Kind::kDecode, .ticket = {.count = 1}});
+  const SlotDrafts given = steps.given.empty() ? SlotDrafts() : steps.given[0];
+  return queue({.kind = Later::Kind::kDecode,
+                .words = {given.tokens.begin(), given.tokens.end()},
+                .masks = {given.masks.begin(), given.masks.end()},
+                .ticket = {.count = entries, .rows = steps.rows}});
 }
 
 Task<Result<void>> PagedSequence::run(std::optional<uint32_t> slot) {
@@ -65,9 +74,11 @@ Task<Result<void>> PagedSequence::run_now(Later later) {
   if (later.kind == Later::Kind::kBegin) co_return one_.begin(0, later.settings, later.words);
   if (later.kind == Later::Kind::kMask) co_return one_.mask(0, later.words);
   later.piece.tokens = later.words;
-  DP_CO_TRY(const OneSequence::Step step, later.kind == Later::Kind::kPrompt
-                                              ? one_.open_prompt(later.piece)
-                                              : one_.open_decode({.steps = 1}));
+  const SlotDrafts given{.tokens = later.words, .masks = later.masks};
+  DP_CO_TRY(const OneSequence::Step step,
+            later.kind == Later::Kind::kPrompt
+                ? one_.open_prompt(later.piece)
+                : one_.open_decode({.rows = later.ticket.rows, .given = {&given, 1}}));
   auto paging = pager_.run(*step.plan, step.rows);
   DP_CO_TRY(const gpu::Plan* const last, co_await std::move(paging));
   DP_CO_CHECK(one_.close(step, *last));

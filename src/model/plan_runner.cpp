@@ -35,6 +35,7 @@ Task<Result<void>> PlanRunner::make_one() {
                    .drafts = &draft_plans_,
                    .watch = watch_.get(),
                    .has_next_layer = drafts_,
+                   .drafts_by_host = host_table_ != nullptr || pager_ != nullptr,
                    .ctx_len = options_.ctx_len,
                    .chunk = options_.chunk,
                    .vocab_size = config_.vocab_size,

@@ -20,11 +20,11 @@ std::span<const uint32_t> tokens_of(const DecodeSteps& steps, size_t i) {
 }  // namespace
 
 std::span<const uint32_t> SequencePlans::draft_rows(const DraftNeed& need) const {
-  return buffers_.table ? std::span<const uint32_t>() : buffers_.drafts->rows(need);
+  return buffers_.drafts->rows(need);
 }
 
 bool SequencePlans::may_prepare_drafts(const DraftNeed& need, uint32_t slots) const {
-  return !buffers_.table && buffers_.drafts->may_add(need, slots);
+  return buffers_.drafts->may_add(need, slots);
 }
 
 Task<Result<void>> SequencePlans::prepare_drafts(DraftNeed need, uint32_t slots) {
@@ -51,6 +51,7 @@ Result<Ticket> SequencePlans::decode_drafts(std::span<const uint32_t> decoding, 
                 "A step drafts with %zu rows in all and %u of a slot; allowed are %u and %u.", tokens.size(),
                 asked.rows, kinds.empty() ? 0 : kinds.back(), kernels::kMostDraftRows);
   }
+  if (buffers_.table) DP_CHECK(buffers_.table->write(tokens));
   DP_CHECK(buffers_.drafts->write_rows(device_, tokens));
   DP_CHECK(write_draft_tables(owners, asked.rows));
   const DraftNeed& of_plan = buffers_.drafts->served_by(need);

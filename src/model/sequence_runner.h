@@ -102,6 +102,8 @@ class SequenceRunner {
   // one for so many slots. It does so beside the steps of others, one call at a time. If it fails, such generations go
   // on without drafts.
   virtual std::span<const uint32_t> draft_rows(const DraftNeed&) const { return {}; }
+  // True if the host gives all drafts (Drafter::kGiven), since it has work of its own in each step.
+  virtual bool drafts_by_host() const { return max_sequences() > 1; }
   virtual bool may_prepare_drafts(const DraftNeed&, uint32_t /*slots*/) const { return false; }
   virtual Task<Result<void>> prepare_drafts(DraftNeed, uint32_t /*slots*/) { co_return Result<void>(); }
   // Called once, when tokens() failed. true: the tokens of that ticket and of all later ones are lost, and their place

@@ -105,6 +105,18 @@ TEST_P(TableOnHost, SeveralSequencesSayWhatTheySayWithTheTableOnTheDevice) {
   EXPECT_EQ(wanted[1].size(), kNew);
 }
 
+TEST_P(TableOnHost, DraftsDoNotChangeTheAnswer) {
+  const auto device_table = load(false, {.chunk = 9}), host_table = load(true, {.chunk = 9});
+  for (const float temperature : {0.0f, 0.8f}) {
+    GenerateOptions options{.max_tokens = 40};
+    options.sampling.temperature = temperature;
+    const Generation wanted = one_answer(*device_table, prompt_, options);
+    const Generation got = answer_with_drafts(*host_table, prompt_, options, wanted.tokens);
+    EXPECT_EQ(got.tokens, wanted.tokens);
+    EXPECT_GT(got.timings.accepted_tokens, 15u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, TableOnHost, testing::Values("gemma3n", "gemma4"),
                          [](const auto& model) { return model.param; });
 

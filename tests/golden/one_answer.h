@@ -67,4 +67,14 @@ inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> pr
   return one_answer(runner, std::move(prompt), std::move(options), nothing);
 }
 
+// The same with the drafter lookup, eight rows a step, and a prediction with some errors.
+inline Generation answer_with_drafts(model::PlanRunner& runner, std::vector<uint32_t> prompt,
+                                     GenerateOptions options, const std::vector<int32_t>& answer) {
+  std::vector<uint32_t> nothing, prediction(answer.begin(), answer.end());
+  for (size_t i = 11; i < prediction.size(); i += 12) prediction[i] = (prediction[i] + 1) % 50;
+  options.draft_rows = 8;
+  return one_answer(runner, std::move(prompt), std::move(options), nothing, model::Drafting::kLookup,
+                    [&](engine::Request& request) { request.settings.prediction = prediction; });
+}
+
 }  // namespace doppler

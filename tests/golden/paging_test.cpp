@@ -138,7 +138,26 @@ TEST_P(Paging, TokensAreThoseOfAllExpertsResident) {
   record_shown(paged->config().family, {.lane = GetParam().lane, .feature = "paged_experts"});
 }
 
+// The host gives the drafts. A step of several rows stops for their experts as a step of one row does.
+using PagingWithDrafts = Paging;
+
+TEST_P(PagingWithDrafts, DraftsDoNotChangeTheAnswer) {
+  const auto resident = load(0, {.chunk = 9}), paged = load(kSlots, {.chunk = 9});
+  for (const float temperature : {0.0f, 0.8f}) {
+    GenerateOptions options{.max_tokens = 40};
+    options.sampling.temperature = temperature;
+    const Generation wanted = one_answer(*resident, prompt_b(), options);
+    const Generation got = answer_with_drafts(*paged, prompt_b(), options, wanted.tokens);
+    EXPECT_EQ(got.tokens, wanted.tokens);
+    EXPECT_GT(got.timings.accepted_tokens, 20u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Paging, testing::ValuesIn(kSetups),
+                         [](const auto& made) { return std::string(made.param.name); });
+
+// In other lanes a few rows round like a prompt's rows.
+INSTANTIATE_TEST_SUITE_P(Models, PagingWithDrafts, testing::Values(kSetups[0], kSetups[1], kSetups[2]),
                          [](const auto& made) { return std::string(made.param.name); });
 
 // Models that cannot be paged are refused by name.

@@ -208,7 +208,7 @@ bool Scheduler::has_plans(const Sequence& sequence) {
   const model::GenerationSettings& settings = sequence.request.settings;
   if (runner_.is_prepared(settings)) {
     const bool waits = sequence.drafts.use() == DraftUse::kAlways && runner_.max_sequences() == 1;
-    return !waits || !prepare_drafts(draft_need_of(settings), 1);
+    return !waits || !prepare_drafts(need_of(sequence), 1);
   }
   if (preparing_.valid() || !runner_.can_prepare(settings)) return false;
   preparing_for_ = settings;

@@ -18,7 +18,7 @@ constexpr double kForeseenWorth = 0.05;  // plain steps that a right guess of th
 constexpr double kForeseenPlans = 0.6;   // the average that pays for plans: 15 right guesses in a row
 // In plain steps. Without this limit, drafts that were right long ago would pay for drafts that are wrong now.
 constexpr double kMostSaved = 32;
-constexpr uint32_t kMostTried = 4;     // steps of a ticket that tries whether drafts are right again
+constexpr uint32_t kMostTried = 4;  // steps of a ticket that tries whether drafts are right again
 // Steps of a plain ticket while drafts are in flight. Their results decide about the next drafts, so they come soon.
 constexpr uint32_t kStepsBesideDrafts = 4;
 constexpr uint32_t kStepsOfPlain = 2;  // a ticket with n rows has the steps of a plain one times this over n

@@ -48,17 +48,25 @@ bool Scheduler::finds_drafts(Sequence& sequence) const {
   return sequence.index.repeats();
 }
 
-StepCosts& Scheduler::costs_of(const Sequence& sequence) {
-  const bool is_given = sequence.guided() || sequence.request.settings.drafter == model::Drafter::kModel;
-  return is_given ? given_costs_ : costs_;
+model::DraftNeed Scheduler::need_of(const Sequence& sequence) const {
+  model::DraftNeed need = draft_need_of(sequence.request.settings);
+  if (need.drafter == model::Drafter::kLookup && runner_.drafts_by_host())
+    need.drafter = model::Drafter::kGiven;
+  return need;
 }
 
-// A draft model goes on from the whole text. So the scheduler asks it only when all tickets have come back.
+StepCosts& Scheduler::costs_of(const Sequence& sequence) {
+  return need_of(sequence).drafter == model::Drafter::kGiven ? given_costs_ : costs_;
+}
+
+// A draft model goes on from the whole text, and so does the host's search. So all tickets must have come back.
 bool Scheduler::waits_for_drafts(const Sequence& sequence) {
-  const model::GenerationSettings& settings = sequence.request.settings;
-  if (settings.drafter != model::Drafter::kModel || !config_.drafter || running_.size() != 1) return false;
-  const std::span<const uint32_t> rows = runner_.draft_rows(draft_need_of(settings));
-  return sequence.drafts.next(rows, costs_of(sequence), 1, true).rows > 1;
+  const model::DraftNeed need = need_of(sequence);
+  if (need.drafter != model::Drafter::kGiven || runner_.max_sequences() > 1) return false;
+  const bool is_model = sequence.request.settings.drafter == model::Drafter::kModel;
+  if (is_model && (!config_.drafter || running_.size() != 1)) return false;
+  const bool finds = is_model || sequence.index.repeats();
+  return sequence.drafts.next(runner_.draft_rows(need), costs_of(sequence), 1, finds).rows > 1;
 }
 
 Task<Result<void>> Scheduler::propose_drafts() {
@@ -66,8 +74,9 @@ Task<Result<void>> Scheduler::propose_drafts() {
     co_return Result<void>();
   Sequence& sequence = *running_.front();
   sequence.proposed.clear();
-  if (!waits_for_drafts(sequence)) co_return Result<void>();
-  const std::span<const uint32_t> rows = runner_.draft_rows(draft_need_of(sequence.request.settings));
+  const bool is_model = sequence.request.settings.drafter == model::Drafter::kModel;
+  if (!is_model || !waits_for_drafts(sequence)) co_return Result<void>();
+  const std::span<const uint32_t> rows = runner_.draft_rows(need_of(sequence));
   const DraftSteps steps = sequence.drafts.next(rows, costs_of(sequence), 1, true);
   const std::shared_ptr<Stream> stream =
       sequence.stream;  // a cancelled one's tokens stay until they are read
@@ -82,7 +91,7 @@ Result<void> Scheduler::choose_drafts(Sequence& sequence, model::DecodeSteps& st
   const model::GenerationSettings& settings = sequence.request.settings;
   const DraftUse use = sequence.drafts.use();
   if (use == DraftUse::kNever || settings.drafter == model::Drafter::kNone) return {};
-  const model::DraftNeed need = draft_need_of(settings);
+  const model::DraftNeed need = need_of(sequence);
   const std::span<const uint32_t> rows = runner_.draft_rows(need);
   const bool may_prepare = runner_.may_prepare_drafts(need, 1);
   if (rows.empty() && !may_prepare) return {};
@@ -90,7 +99,7 @@ Result<void> Scheduler::choose_drafts(Sequence& sequence, model::DecodeSteps& st
   const bool finds = use == DraftUse::kAlways || is_model || finds_drafts(sequence);
   if (may_prepare && sequence.drafts.wants(finds)) prepare_next_plan(need, 1);
   if (rows.empty()) return {};
-  if (sequence.guided() || is_model) return give_drafts(sequence, rows, steps);
+  if (need.drafter == model::Drafter::kGiven) return give_drafts(sequence, rows, steps);
   const DraftSteps chosen = sequence.drafts.choose(rows, costs_, steps.steps * steps.submits, finds);
   if (chosen.rows > 1 || chosen.steps < steps.steps * steps.submits)
     steps = {.steps = chosen.steps, .rows = chosen.rows};
@@ -123,6 +132,7 @@ Result<void> Scheduler::give_drafts(Sequence& sequence, std::span<const uint32_t
                                     model::DecodeSteps& steps) {
   const bool is_model = sequence.request.settings.drafter == model::Drafter::kModel;
   sequence.given = std::exchange(sequence.proposed, {});
+  if (sequence.in_flight > 0) return {};
   if (!is_model && finds_drafts(sequence)) sequence.given = sequence.index.drafts(rows.back() - 1);
   if (sequence.guided()) {
     DP_TRY(sequence.given, allowed_drafts(sequence, sequence.given));

@@ -187,6 +187,7 @@ class Scheduler {
     return sequence->may_decode() && !(sequence->in_flight > 0 && waits_for_drafts(*sequence));
   }
   StepCosts& costs_of(const Sequence& sequence);
+  model::DraftNeed need_of(const Sequence& sequence) const;
   void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
   std::vector<model::SlotDrafts> given_drafts(const std::vector<Sequence*>& decoding, uint32_t rows);
 
