@@ -12,7 +12,7 @@ namespace {
 
 // One row is all there is in decode, so its workgroup takes what the device grants, four values an
 // invocation.
-constexpr uint32_t kMostInvocations = 1024;
+constexpr uint32_t kRmsNormMostInvocations = 1024;
 
 uint32_t rows_of_y(const Context& ctx, SelectedRows rows) {
   if (rows == SelectedRows::kSampled) return ctx.tables.sequences;
@@ -94,7 +94,7 @@ Result<void> record_dispatch(Context& ctx, const NormDispatch& op) {
          select("rms_norm", rms_norm_variants(), NormShape{op.n}, format_text("%u", op.n), ctx));
 
   Launch launch{.variant = row->name, .entry = row->entry, .layout = row->layout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations)),
+  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kRmsNormMostInvocations)),
                    u32_const("N", op.n),
                    f32_const("EPS", op.eps),
                    bool_const("HAS_ADD", op.has_branch()),

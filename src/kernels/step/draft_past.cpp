@@ -10,12 +10,11 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
-constexpr uint32_t kMostInvocations = 256;
+constexpr uint32_t kDraftPastMostInvocations = 256;
 constexpr uint32_t kMoreWords = sizeof(MoreState) / kWord;
 
 uint32_t workgroup_of_more(const Context& ctx) {
-  return workgroup_for(ctx.plan.caps(), kMoreWords, kMostInvocations);
+  return workgroup_for(ctx.plan.caps(), kMoreWords, kDraftPastMostInvocations);
 }
 
 }  // namespace
@@ -26,7 +25,7 @@ Result<void> record(Context& ctx, const DraftCounts& op) {
   DP_CHECK(check_view(op.counts, op.vocab_size * kWord, "counts of draft_counts"));
   DP_CHECK(check_view(op.recent, kPenaltyRing * kWord, "recent of draft_counts"));
   DP_CHECK(check_view(op.out, uint64_t{op.rows} * op.vocab_size * kWord, "out of draft_counts"));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.vocab_size, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.vocab_size, kDraftPastMostInvocations);
   return dispatch(ctx, {.variant = "draft_counts.portable",
                         .entry = "step/draft_counts",
                         .layout = wgsl::draft_counts::kLayout,
