@@ -21,7 +21,7 @@ struct NamedType {
   const char* name;
   DType type;
 };
-constexpr NamedType kTypes[] = {{"F32", DType::kF32},
+constexpr NamedType kSafetensorsTypes[] = {{"F32", DType::kF32},
                                 {"F16", DType::kF16},
                                 {"BF16", DType::kBF16},
                                 {"F64", DType::kF64},
@@ -77,8 +77,8 @@ class HeaderEvents final : public JsonEvents {
       return true;
     }
     if (field_ != "dtype") return unexpected("a string");
-    const auto* found = std::ranges::find_if(kTypes, [&](const NamedType& row) { return text == row.name; });
-    if (found == std::end(kTypes)) {
+    const auto* found = std::ranges::find_if(kSafetensorsTypes, [&](const NamedType& row) { return text == row.name; });
+    if (found == std::end(kSafetensorsTypes)) {
       error = format_text("%s: tensor \"%s\" has the type \"%s\", which this build cannot read.",
                           name_.c_str(), printable(tensor_.name).c_str(), printable(text).c_str());
       return false;
