@@ -59,10 +59,10 @@ void add_synthetic_vocabulary(GgufHeader& header, uint32_t vocab_size) {
     merges.push_back(left + " " + right);
     tokens.push_back(left + right);
   };
-  for (uint32_t i = 0; i < kByteValues * kByteTokens && tokens.size() < n_normal; ++i) {
-    join(letters[i / kByteValues], letters[i % kByteTokens]);
+  for (uint32_t i = 0; i < kByteValues * kByteValues && tokens.size() < n_normal; ++i) {
+    join(letters[i / kByteValues], letters[i % kByteValues]);
   }
-  for (uint32_t i = 0; tokens.size() < n_normal; ++i) join(tokens[kByteValues + i / kByteTokens], letters[i % kByteTokens]);
+  for (uint32_t i = 0; tokens.size() < n_normal; ++i) join(tokens[kByteValues + i / kByteValues], letters[i % kByteValues]);
   std::vector<int32_t> types(n_normal, kNormal);
   for (uint32_t i = 0; i < n_specials; ++i) {
     tokens.push_back(special_name(i));
