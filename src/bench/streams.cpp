@@ -13,7 +13,7 @@
 namespace doppler::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using StreamClock = std::chrono::steady_clock;
 using engine::StreamLine;
 
 struct Reading {
@@ -49,11 +49,11 @@ Result<std::shared_ptr<StreamLine>> begin(engine::Dispatcher& dispatcher, std::v
   return dispatcher.submit(std::move(request));
 }
 
-Reading read(StreamLine& line, Clock::time_point start) {
+Reading read(StreamLine& line, StreamClock::time_point start) {
   Reading out;
   while (true) {
     const engine::Arrived arrived = line.wait();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = std::chrono::duration<double>(StreamClock::now() - start).count();
     if (!arrived.tokens.empty())
       out.arrivals.push_back({seconds, static_cast<uint32_t>(arrived.tokens.size())});
     if (!arrived.ended) continue;
@@ -66,7 +66,7 @@ Reading read(StreamLine& line, Clock::time_point start) {
 Result<std::vector<std::vector<Arrival>>> run(engine::Dispatcher& dispatcher,
                                               const std::vector<std::vector<uint32_t>>& prompts,
                                               const std::vector<Mix>& mixes, uint32_t generate) {
-  const auto start = Clock::now();
+  const auto start = StreamClock::now();
   std::vector<std::shared_ptr<StreamLine>> lines;
   for (size_t i = 0; i < prompts.size(); ++i) {
     DP_TRY(std::shared_ptr<StreamLine> line,

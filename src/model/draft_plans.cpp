@@ -12,8 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kWord = sizeof(uint32_t);
-constexpr uint32_t kNextRows = 2;  // of a step with a next-token layer
+constexpr uint64_t kDraftPlansWord = sizeof(uint32_t);
+constexpr uint32_t kDraftNextRows = 2;  // of a step with a next-token layer
 
 std::string name_of(const DraftNeed& need, uint32_t rows) {
   return format_text("draft.%s.%u.%s", drafter_name(need.drafter), rows, need.greedy ? "greedy" : "sample") +
@@ -59,9 +59,9 @@ Task<Result<gpu::Buffer*>> DraftPlans::buffer(gpu::Device& device, gpu::PlanBuil
 Task<Result<void>> DraftPlans::make_text(gpu::Device& device, gpu::PlanBuilder& builder) {
   if (text_) co_return Result<void>();
   places_ = 2 * shape_.ctx_len + 1;  // a prediction as long as the context, and a word between
-  DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text", kernels::text_words(places_) * kWord,
+  DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text", kernels::text_words(places_) * kDraftPlansWord,
                                    &views_.text));
-  views_.text.bytes = kernels::text_words(places_) * kWord;
+  views_.text.bytes = kernels::text_words(places_) * kDraftPlansWord;
   co_return Result<void>();
 }
 
@@ -70,7 +70,7 @@ Task<Result<void>> DraftPlans::make_buffers(gpu::Device& device, gpu::PlanBuilde
   shape_ = shape;
   DP_CO_CHECK(co_await make_text(device, builder));
   [[maybe_unused]] gpu::Buffer* made = nullptr;
-  DP_CO_TRY(made, co_await buffer(device, builder, "next_drafts", kNextRows * kWord, &views_.next));
+  DP_CO_TRY(made, co_await buffer(device, builder, "next_drafts", kDraftNextRows * kDraftPlansWord, &views_.next));
   co_return Result<void>();
 }
 
@@ -127,8 +127,8 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
   [[maybe_unused]] gpu::Buffer* made = nullptr;
   if (!views_.logits.valid()) {
     const uint64_t rows = shape_.most_rows;
-    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_choices", rows * kWord, &views_.choices));
-    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits", rows * shape_.vocab_size * kWord,
+    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_choices", rows * kDraftPlansWord, &views_.choices));
+    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits", rows * shape_.vocab_size * kDraftPlansWord,
                                     &views_.logits));
   }
   DP_CO_CHECK(co_await make_rows(*builder_, need));
@@ -166,8 +166,8 @@ Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed ne
   [[maybe_unused]] gpu::Buffer* made = nullptr;
   if (!params_) {
     DP_CO_TRY(bias_, co_await buffer(*device_, builder, "draft_bias",
-                                     rows * kernels::kMaxLogitBias * 2 * kWord, &views_.bias));
-    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts", rows * shape_.vocab_size * kWord,
+                                     rows * kernels::kMaxLogitBias * 2 * kDraftPlansWord, &views_.bias));
+    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts", rows * shape_.vocab_size * kDraftPlansWord,
                                     &views_.counts));
     DP_CO_TRY(params_, co_await buffer(*device_, builder, "draft_params", rows * kernels::kSampleParamsStride,
                                        &views_.params));
@@ -176,13 +176,13 @@ Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed ne
     DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_sampler_states",
                                     rows * sizeof(kernels::MoreState), &views_.more));
     const uint64_t words = kernels::breaker_words(shape_.vocab_size);
-    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers", rows * words * kWord,
+    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers", rows * words * kDraftPlansWord,
                                          &views_.breakers));
     views_.past.more = builder.external(*choices_->more());
   }
   if (need.parts.masks && !masks_) {
     const uint64_t words = kernels::mask_words(shape_.vocab_size);
-    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kWord, &views_.masks));
+    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kDraftPlansWord, &views_.masks));
   }
   if (need.parts.logprobs) views_.past.logprobs = builder.external(*choices_->logprobs());
   co_return Result<void>();
@@ -196,11 +196,11 @@ Result<void> DraftPlans::write_settings(gpu::Device& device, const GenerationSet
   for (uint32_t row = 0; row < shape_.most_rows; ++row) {
     DP_CHECK(device.write(*params_, row * kernels::kSampleParamsStride, bytes_of(params)));
     if (!settings.logit_bias.empty()) {
-      const uint64_t at = row * uint64_t{kernels::kMaxLogitBias} * 2 * kWord;
+      const uint64_t at = row * uint64_t{kernels::kMaxLogitBias} * 2 * kDraftPlansWord;
       DP_CHECK(device.write(*bias_, at, bytes_of(settings.logit_bias)));
     }
     if (parts_of(settings).all_samplers) {
-      DP_CHECK(device.write(*breakers_, row * past.breakers.size() * kWord, bytes_of(past.breakers)));
+      DP_CHECK(device.write(*breakers_, row * past.breakers.size() * kDraftPlansWord, bytes_of(past.breakers)));
     }
   }
   return {};
@@ -210,11 +210,11 @@ Result<void> DraftPlans::write_given(gpu::Device& device, uint32_t token, const 
   std::vector<uint32_t> rows = {token};
   rows.insert(rows.end(), steps.given.begin(), steps.given.end());
   const auto given = static_cast<uint32_t>(steps.given.size());
-  DP_CHECK(device.write(*text_, kernels::kTextGiven * kWord, bytes_of(given)));
-  DP_CHECK(device.write(*text_, kernels::kTextRows * kWord, bytes_of(rows)));
+  DP_CHECK(device.write(*text_, kernels::kTextGiven * kDraftPlansWord, bytes_of(given)));
+  DP_CHECK(device.write(*text_, kernels::kTextRows * kDraftPlansWord, bytes_of(rows)));
   for (size_t row = 0; row < steps.masks.size(); ++row) {
     const std::vector<uint32_t> words = mask_row(steps.masks[row], shape_.vocab_size);
-    DP_CHECK(device.write(*masks_, row * words.size() * kWord, bytes_of(words)));
+    DP_CHECK(device.write(*masks_, row * words.size() * kDraftPlansWord, bytes_of(words)));
   }
   return {};
 }
