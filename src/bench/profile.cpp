@@ -98,8 +98,8 @@ class Profiler {
     return step_wall(
         std::min(model::kTickets, steps_.max_tickets()),
         [&] {
-          return steps_.decode(
-              {&kProfileSlot, 1}, {.steps = steps_of(settings_), .submits = settings_.cadence.readback_interval});
+          return steps_.decode({&kProfileSlot, 1}, {.steps = steps_of(settings_),
+                                                    .submits = settings_.cadence.readback_interval});
         },
         [&](model::Ticket ticket) { return collect(ticket); });
   }

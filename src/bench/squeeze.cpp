@@ -10,10 +10,10 @@
 namespace doppler::bench {
 namespace {
 
-constexpr double kNearBest = 0.99;  // of the fastest cadence: as good
+constexpr double kNearBest = 0.99;         // of the fastest cadence: as good
 constexpr double kSqueezeHotShare = 0.05;  // of a plan: as in profile_report.cpp
-constexpr double kMostSubmits = 2;  // a decode step
-constexpr double kMostWall = 1.05;  // times the GPU time: the goal for decode
+constexpr double kMostSubmits = 2;         // a decode step
+constexpr double kMostWall = 1.05;         // times the GPU time: the goal for decode
 // As in tuner.cpp: not less accurate than before, with room for another order of additions.
 constexpr double kSqueezeErrorRoom = 1.25, kSqueezeErrorFloor = 1e-4;
 

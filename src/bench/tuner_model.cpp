@@ -33,7 +33,7 @@ double tuner_seconds_since(Clock::time_point start) {
 using TunedRunner = std::unique_ptr<model::PlanRunner>;
 
 Result<TunedRunner> load_runner(gpu::Device& device, const formats::Checkpoint& checkpoint,
-                           model::RunnerOptions options) {
+                                model::RunnerOptions options) {
   options.drafting = model::Drafting::kOff;  // steps of a token
   return gpu::run_to_completion(device, model::PlanRunner::load(device, checkpoint, std::move(options), {}));
 }

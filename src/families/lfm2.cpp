@@ -20,8 +20,8 @@ Value lfm2_block(Builder& b, Value x, uint32_t i) {
   Value h = b.norm(x, TensorId::kAttentionNorm, i);  // [R, H]
   const bool is_conv = formats::is_recurrent_layer(b.config, i);
   x = g.add(x, is_conv ? layers::short_conv(b, h, i) : lfm2_attention(b, h, i));  // [R, H]
-  h = b.norm(x, TensorId::kFfnNorm, i);                                      // [R, H]
-  return g.add(x, layers::feed_forward(b, h, i));                            // [R, H]
+  h = b.norm(x, TensorId::kFfnNorm, i);                                           // [R, H]
+  return g.add(x, layers::feed_forward(b, h, i));                                 // [R, H]
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ struct NamedKind {
   ModuleKind kind;
 };
 constexpr NamedKind kModuleKinds[] = {{"Transformer", ModuleKind::kTransformer},
-                                {"Pooling", ModuleKind::kPooling},
-                                {"Dense", ModuleKind::kDense},
-                                {"Normalize", ModuleKind::kNormalize}};
+                                      {"Pooling", ModuleKind::kPooling},
+                                      {"Dense", ModuleKind::kDense},
+                                      {"Normalize", ModuleKind::kNormalize}};
 
 struct NamedMode {
   const char* key;

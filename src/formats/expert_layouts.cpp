@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kBlockCodes = 16,
                    kBlockBytes = 17;  // of 32 numbers: as ggml has them, the scale before the codes
-constexpr std::string_view kHalves = ".input_linear.weight";      // Granite's
+constexpr std::string_view kHalves = ".input_linear.weight";          // Granite's
 constexpr std::string_view kGgufGateUp = ".ffn_gate_up_exps.weight";  // GGUF's
 
 // Bytes that are made expert by expert.

@@ -15,7 +15,7 @@
 namespace doppler::formats {
 namespace {
 
-constexpr uint64_t kUsualBlock = 128;     // DeepSeek V3's
+constexpr uint64_t kUsualBlock = 128;           // DeepSeek V3's
 constexpr uint64_t kMostFloat8Block = 1 << 20;  // far above any, and far from overflow
 constexpr uint64_t kBF16Bytes = 2;
 

@@ -47,8 +47,9 @@ void rename_tied(std::vector<TensorInfo>& tensors, const TensorAliases& aliases,
   const auto head =
       std::ranges::find_if(tensors, [](const TensorInfo& tensor) { return tensor.name.ends_with(kHead); });
   if (head == tensors.end()) return;
-  const auto alias = std::ranges::find_if(
-      aliases, [&](const auto& pair) { return pair.second == head->name && pair.first.ends_with(kTiedTable); });
+  const auto alias = std::ranges::find_if(aliases, [&](const auto& pair) {
+    return pair.second == head->name && pair.first.ends_with(kTiedTable);
+  });
   if (alias != aliases.end()) {
     head->name = alias->first;
   } else if (is_tied(config)) {

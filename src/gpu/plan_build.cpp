@@ -70,7 +70,8 @@ Plan PlanBuilder::to_plan(const Recording& recording, std::span<const uint32_t> 
                          to_words(to.offset), to_words(from.bytes), 0, command.per_row ? 1u : 0u});
     } else {
       const Grid& grid = command.grid;
-      const uint32_t rows = grid.rows_per_group == 0 ? 0 : grid.rows_axis << kPlanAxisShift | grid.rows_per_group;
+      const uint32_t rows =
+          grid.rows_per_group == 0 ? 0 : grid.rows_axis << kPlanAxisShift | grid.rows_per_group;
       plan.words.insert(plan.words.end(), {kDispatch, pipelines[command.pipeline], own_groups[at], grid.x,
                                            grid.y, grid.z, rows, 0});
     }

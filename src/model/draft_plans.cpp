@@ -59,8 +59,8 @@ Task<Result<gpu::Buffer*>> DraftPlans::buffer(gpu::Device& device, gpu::PlanBuil
 Task<Result<void>> DraftPlans::make_text(gpu::Device& device, gpu::PlanBuilder& builder) {
   if (text_) co_return Result<void>();
   places_ = 2 * shape_.ctx_len + 1;  // a prediction as long as the context, and a word between
-  DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text", kernels::text_words(places_) * kDraftPlansWord,
-                                   &views_.text));
+  DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text",
+                                   kernels::text_words(places_) * kDraftPlansWord, &views_.text));
   views_.text.bytes = kernels::text_words(places_) * kDraftPlansWord;
   co_return Result<void>();
 }
@@ -70,7 +70,8 @@ Task<Result<void>> DraftPlans::make_buffers(gpu::Device& device, gpu::PlanBuilde
   shape_ = shape;
   DP_CO_CHECK(co_await make_text(device, builder));
   [[maybe_unused]] gpu::Buffer* made = nullptr;
-  DP_CO_TRY(made, co_await buffer(device, builder, "next_drafts", kDraftNextRows * kDraftPlansWord, &views_.next));
+  DP_CO_TRY(made,
+            co_await buffer(device, builder, "next_drafts", kDraftNextRows * kDraftPlansWord, &views_.next));
   co_return Result<void>();
 }
 
@@ -127,9 +128,10 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, Record record, RecordText r
   [[maybe_unused]] gpu::Buffer* made = nullptr;
   if (!views_.logits.valid()) {
     const uint64_t rows = shape_.most_rows;
-    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_choices", rows * kDraftPlansWord, &views_.choices));
-    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits", rows * shape_.vocab_size * kDraftPlansWord,
-                                    &views_.logits));
+    DP_CO_TRY(made,
+              co_await buffer(*device_, *builder_, "draft_choices", rows * kDraftPlansWord, &views_.choices));
+    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits",
+                                    rows * shape_.vocab_size * kDraftPlansWord, &views_.logits));
   }
   DP_CO_CHECK(co_await make_rows(*builder_, need));
   gpu::PlanBuilder builder = *builder_;
@@ -167,8 +169,8 @@ Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed ne
   if (!params_) {
     DP_CO_TRY(bias_, co_await buffer(*device_, builder, "draft_bias",
                                      rows * kernels::kMaxLogitBias * 2 * kDraftPlansWord, &views_.bias));
-    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts", rows * shape_.vocab_size * kDraftPlansWord,
-                                    &views_.counts));
+    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts",
+                                    rows * shape_.vocab_size * kDraftPlansWord, &views_.counts));
     DP_CO_TRY(params_, co_await buffer(*device_, builder, "draft_params", rows * kernels::kSampleParamsStride,
                                        &views_.params));
   }
@@ -176,13 +178,14 @@ Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed ne
     DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_sampler_states",
                                     rows * sizeof(kernels::MoreState), &views_.more));
     const uint64_t words = kernels::breaker_words(shape_.vocab_size);
-    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers", rows * words * kDraftPlansWord,
-                                         &views_.breakers));
+    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers",
+                                         rows * words * kDraftPlansWord, &views_.breakers));
     views_.past.more = builder.external(*choices_->more());
   }
   if (need.parts.masks && !masks_) {
     const uint64_t words = kernels::mask_words(shape_.vocab_size);
-    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kDraftPlansWord, &views_.masks));
+    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kDraftPlansWord,
+                                      &views_.masks));
   }
   if (need.parts.logprobs) views_.past.logprobs = builder.external(*choices_->logprobs());
   co_return Result<void>();
@@ -200,7 +203,8 @@ Result<void> DraftPlans::write_settings(gpu::Device& device, const GenerationSet
       DP_CHECK(device.write(*bias_, at, bytes_of(settings.logit_bias)));
     }
     if (parts_of(settings).all_samplers) {
-      DP_CHECK(device.write(*breakers_, row * past.breakers.size() * kDraftPlansWord, bytes_of(past.breakers)));
+      DP_CHECK(
+          device.write(*breakers_, row * past.breakers.size() * kDraftPlansWord, bytes_of(past.breakers)));
     }
   }
   return {};

@@ -182,7 +182,8 @@ Result<void> OneSequence::write_text() {
     std::vector<uint32_t> before(settings_.prediction.begin(),
                                  settings_.prediction.begin() + static_cast<ptrdiff_t>(predicted));
     before.push_back(kernels::kNoToken);
-    if (predicted != 0) DP_CHECK(device_.write(to, kernels::kTextTokens * kOneSequenceWord, bytes_of(before)));
+    if (predicted != 0)
+      DP_CHECK(device_.write(to, kernels::kTextTokens * kOneSequenceWord, bytes_of(before)));
     text_begun_ = true;
     text_written_ = 0;
   } else if (text_.size() - text_written_ < kMostUnwritten) {
@@ -262,11 +263,11 @@ Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
   const uint32_t entry = ring_index_ % kernels::kTokenRing;
   const gpu::Work works[] = {{.plan = step.before},
                              {.plan = &last, .rows = step.rows, .times = step.last_times}};
-  const gpu::ReadbackRequest request{
-      .ring = &readback_,
-      .slot = ticket.slot,
-      .from = {
-          .buffer = parts_.ring->id(), .offset = entry * kOneSequenceWord, .bytes = std::max(1u, step.entries) * kOneSequenceWord}};
+  const gpu::ReadbackRequest request{.ring = &readback_,
+                                     .slot = ticket.slot,
+                                     .from = {.buffer = parts_.ring->id(),
+                                              .offset = entry * kOneSequenceWord,
+                                              .bytes = std::max(1u, step.entries) * kOneSequenceWord}};
   DP_CHECK(device_.submit(std::span(works).subspan(step.before ? 0 : 1), &request));
   if (ticket.has_logprobs) {
     constexpr uint64_t kEntry = sizeof(kernels::LogProbEntry);

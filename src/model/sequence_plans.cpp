@@ -42,8 +42,8 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
       slots_(tables.sequences) {}
 
 Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
-  DP_CO_TRY(readback_,
-            co_await device_.create_readback_ring(tickets_, max_steps() * tables_.sequences * kSequencePlansWord));
+  DP_CO_TRY(readback_, co_await device_.create_readback_ring(
+                           tickets_, max_steps() * tables_.sequences * kSequencePlansWord));
   DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, block_bytes()));
   reading_.assign(block_reads, false);
   co_return Result<void>();
@@ -98,7 +98,8 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   }
   if (slots_[slot].settings.masked && !settings.masked) {
     constexpr uint32_t kNoMask = 0;
-    DP_CHECK(device_.write(*choices_.mask(), uint64_t{slot} * kernels::mask_words(vocab_size_) * kSequencePlansWord,
+    DP_CHECK(device_.write(*choices_.mask(),
+                           uint64_t{slot} * kernels::mask_words(vocab_size_) * kSequencePlansWord,
                            bytes_of(kNoMask)));
   }
   slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
@@ -175,7 +176,8 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
       DP_CHECK(write_past(piece.slot, piece.pos + static_cast<uint32_t>(piece.tokens.size())));
     }
   }
-  if (!tokens.empty()) DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kSequencePlansWord, bytes_of(tokens)));
+  if (!tokens.empty())
+    DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kSequencePlansWord, bytes_of(tokens)));
   if (buffers_.table) {
     // A slot that has stopped does not decode again, since its tokens were collected: rows are those of
     // kernels/step/arrange.h.

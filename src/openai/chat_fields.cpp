@@ -123,7 +123,8 @@ Result<std::set<std::string>> read_allowed(const Json& choice, ChatFields* out) 
   DP_TRY(const auto mode, get_string(of, "mode"));
   const Json* tools = find(of, "tools");
   if ((mode != "auto" && mode != "required") || !tools || !tools->is_array() || tools->empty()) {
-    return wrong_chat_field("tool_choice", "of mode \"auto\" or \"required\" and with a list of tools", choice);
+    return wrong_chat_field("tool_choice", "of mode \"auto\" or \"required\" and with a list of tools",
+                            choice);
   }
   out->tool_choice = mode == "auto" ? ToolChoice::kAuto : ToolChoice::kRequired;
   std::set<std::string> names;
@@ -152,7 +153,8 @@ Result<void> read_tools(const Json& body, ChatFields* out) {
   } else if (choice && !choice->is_null()) {
     const Json* function = find(*choice, "function");
     DP_TRY(const auto name, get_string(function ? *function : *choice, "name"));
-    if (!name) return wrong_chat_field("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
+    if (!name)
+      return wrong_chat_field("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
     out->tool_choice = ToolChoice::kNamed;
     out->tool_name = *name;
   }

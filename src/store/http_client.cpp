@@ -11,7 +11,7 @@ namespace doppler::store {
 namespace {
 
 constexpr size_t kHttpClientMostHeadBytes = 256 << 10;  // of all header fields together
-constexpr long kReceiveBuffer = 512 << 10;    // libcurl's largest
+constexpr long kReceiveBuffer = 512 << 10;              // libcurl's largest
 constexpr const char* kUserAgent = "doppler/" DOPPLER_VERSION;
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr uint32_t kFileFetchPollMs = 50;     // how soon a stop or a pause's end is noticed
-constexpr size_t kMostRunning = 32;  // requests; each holds a piece in memory
+constexpr uint32_t kFileFetchPollMs = 50;  // how soon a stop or a pause's end is noticed
+constexpr size_t kMostRunning = 32;        // requests; each holds a piece in memory
 constexpr auto kPromptPiece = seconds(1);
 constexpr uint32_t kMostRunningOfPrompt = 2;   // one is sent while the other is judged
 constexpr uint32_t kMostRunningOfSource = 4;   // it is far away, so it takes more to fill the line

@@ -61,9 +61,9 @@ void build_gemma4_patches(Builder& b) {
   Value x = placed_patches(b);  // [R, H]
   for (uint32_t i = 0; i < b.config.n_layers; ++i) {
     const Value seen = gemma4_tower_attention(b, b.norm(x, TensorId::kAttentionNorm, i), i);  // [R, H]
-    x = g.add(x, b.norm(seen, TensorId::kPostAttentionNorm, i));                 // [R, H]
-    const Value made = limited_mlp(b, b.norm(x, TensorId::kFfnNorm, i), i);      // [R, H]
-    x = g.add(x, b.norm(made, TensorId::kPostFfnNorm, i));                       // [R, H]
+    x = g.add(x, b.norm(seen, TensorId::kPostAttentionNorm, i));                              // [R, H]
+    const Value made = limited_mlp(b, b.norm(x, TensorId::kFfnNorm, i), i);                   // [R, H]
+    x = g.add(x, b.norm(made, TensorId::kPostFfnNorm, i));                                    // [R, H]
   }
   g.set_logits(x);
 }

@@ -6,7 +6,9 @@
 namespace doppler::formats {
 namespace {
 
-bool multiply_sizes(uint64_t a, uint64_t b, uint64_t& product) { return !__builtin_mul_overflow(a, b, &product); }
+bool multiply_sizes(uint64_t a, uint64_t b, uint64_t& product) {
+  return !__builtin_mul_overflow(a, b, &product);
+}
 
 uint64_t blocks_for(uint64_t count, uint64_t block) { return count / block + (count % block != 0); }
 

@@ -63,8 +63,8 @@ class ThreadedGate final : public ShardGate {
 
  private:
   void start_threads() {
-    const size_t useful =
-        std::min<size_t>({std::max(1u, std::thread::hardware_concurrency()), kMaxGateThreads, states_.size()});
+    const size_t useful = std::min<size_t>(
+        {std::max(1u, std::thread::hardware_concurrency()), kMaxGateThreads, states_.size()});
     for (size_t i = 0; i < useful; ++i) threads_.emplace_back([this] { work(); });
   }
 

@@ -12,7 +12,7 @@
 namespace doppler::formats {
 namespace {
 
-constexpr uint64_t kPiece = 4 << 20;  // large enough to hide the system call, small enough for the cache
+constexpr uint64_t kPiece = 4 << 20;       // large enough to hide the system call, small enough for the cache
 constexpr unsigned kMaxSynthThreads = 16;  // beyond, the page cache is the limit
 
 // errno, or 0.

@@ -62,7 +62,8 @@ void add_synthetic_vocabulary(GgufHeader& header, uint32_t vocab_size) {
   for (uint32_t i = 0; i < kByteValues * kByteValues && tokens.size() < n_normal; ++i) {
     join(letters[i / kByteValues], letters[i % kByteValues]);
   }
-  for (uint32_t i = 0; tokens.size() < n_normal; ++i) join(tokens[kByteValues + i / kByteValues], letters[i % kByteValues]);
+  for (uint32_t i = 0; tokens.size() < n_normal; ++i)
+    join(tokens[kByteValues + i / kByteValues], letters[i % kByteValues]);
   std::vector<int32_t> types(n_normal, kNormal);
   for (uint32_t i = 0; i < n_specials; ++i) {
     tokens.push_back(special_name(i));

@@ -11,7 +11,7 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kAltupMostInvocations = 64;  // small workgroups spread one row over more of the device
-constexpr uint32_t kMostOfRow = 256;       // of one that sums a row of thousands
+constexpr uint32_t kMostOfRow = 256;            // of one that sums a row of thousands
 constexpr Variant<AltupMatch> kMatchRows[] = {{"altup_match.portable"}};
 constexpr Variant<AltupPredict> kPredictRows[] = {{"altup_predict.portable"}};
 constexpr Variant<AltupCorrect> kCorrectRows[] = {{"altup_correct.portable"}};

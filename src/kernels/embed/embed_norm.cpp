@@ -37,7 +37,8 @@ Result<void> check_embed_norm(const EmbedNorm& op) {
 
 std::string refuse_embed_norm_row(const EmbedNorm& op, const gpu::Caps&) {
   if (op.table.k % 4 != 0 || op.table.k > kEmbedNormMostColumns) {
-    return format_text("the row length (%u) is not a multiple of 4 up to %u", op.table.k, kEmbedNormMostColumns);
+    return format_text("the row length (%u) is not a multiple of 4 up to %u", op.table.k,
+                       kEmbedNormMostColumns);
   }
   if (op.table.pieces.size() != 1) {
     return format_text("the table lies in %zu buffers, and one is bound", op.table.pieces.size());

@@ -10,7 +10,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostOfHead = 256;      // a norm of all columns is of thousands
+constexpr uint32_t kMostOfHead = 256;           // a norm of all columns is of thousands
 constexpr uint32_t kHeadsMostInvocations = 64;  // small workgroups spread one row over more of the device
 constexpr Variant<HeadNorm> kNormRows[] = {{"head_norm.portable"}};
 constexpr Variant<Rotate> kRotateRows[] = {{"rotate.portable"}};

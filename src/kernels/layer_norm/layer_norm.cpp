@@ -25,8 +25,9 @@ Result<void> record(Context& ctx, const LayerNorm& op) {
   Launch launch{.variant = row->name,
                 .entry = "layer_norm/layer_norm_portable",
                 .layout = wgsl::layer_norm_portable::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kLayerNormMostInvocations)),
-                   u32_const("N", op.n), bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
+  launch.consts = {
+      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kLayerNormMostInvocations)),
+      u32_const("N", op.n), bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
   launch.bindings = {op.x, op.weights};
   add_forms(ctx, launch, op.y, op.n);
   launch.grid = {.rows_axis = 0, .rows_per_group = 1};

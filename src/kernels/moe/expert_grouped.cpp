@@ -47,7 +47,8 @@ std::vector<gpu::WgslConst> matrix_consts(Context& ctx, const ExpertLinear& op, 
   while (step_units > 1 && (units % step_units != 0 || bytes() > caps.max_workgroup_bytes)) step_units /= 2;
   while (subgroups > 1 && bytes() > caps.max_workgroup_bytes) subgroups /= 2;
   outputs = subgroups * kGroupColumns;
-  return {u32_const("SUBGROUPS", subgroups), u32_const("BK", step_units * kExpertGroupedUnit), u32_const("UNITS", units)};
+  return {u32_const("SUBGROUPS", subgroups), u32_const("BK", step_units * kExpertGroupedUnit),
+          u32_const("UNITS", units)};
 }
 
 }  // namespace

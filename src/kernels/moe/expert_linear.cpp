@@ -103,9 +103,10 @@ ExpertLinearShape row_shape(const Context& ctx, const ProductRow& row, const Exp
   constexpr uint32_t kMost = 256, kSection = 32;
   const WeightLayout layout = weight_layout(op.weight.format, op.weight.n, op.weight.k);
   const gpu::Caps& caps = ctx.plan.caps();
-  ExpertLinearShape shape{.outputs = kCpuWorkgroup * kCpuRows,
-              .consts = {u32_const("K", op.weight.k), u32_const("ROW_VEC4S", layout.plane0_row_bytes / 16),
-                         u32_const("UNITS", (layout.padded_k + kExpertLinearUnit - 1) / kExpertLinearUnit)}};
+  ExpertLinearShape shape{
+      .outputs = kCpuWorkgroup * kCpuRows,
+      .consts = {u32_const("K", op.weight.k), u32_const("ROW_VEC4S", layout.plane0_row_bytes / 16),
+                 u32_const("UNITS", (layout.padded_k + kExpertLinearUnit - 1) / kExpertLinearUnit)}};
   if (row.algorithm == Algorithm::kWholeRows) {
     shape.consts.push_back(u32_const("WORKGROUP", kCpuWorkgroup));
     shape.consts.push_back(u32_const("ROWS", kCpuRows));

@@ -63,15 +63,16 @@ Result<void> record(Context& ctx, const ExpertNorm& op) {
       .entry = in_subgroups ? "moe/expert_norm_subgroup" : "moe/expert_norm_portable",
       .layout = in_subgroups ? wgsl::expert_norm_subgroup::kLayout : wgsl::expert_norm_portable::kLayout};
   launch.subgroups = in_subgroups;
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), op.n / 4, kExpertNormMostInvocations)),
-                   u32_const("N", op.n),
-                   u32_const("N_USED", used),
-                   f32_const("EPS", op.eps),
-                   bool_const("HAS_SHARED", op.shared.valid()),
-                   bool_const("HAS_GATE", op.shared_gate.valid()),
-                   bool_const("HAS_F32", op.y.f32.valid()),
-                   bool_const("HAS_Q8", op.y.q8.valid()),
-                   u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.n) / 4)};
+  launch.consts = {
+      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), op.n / 4, kExpertNormMostInvocations)),
+      u32_const("N", op.n),
+      u32_const("N_USED", used),
+      f32_const("EPS", op.eps),
+      bool_const("HAS_SHARED", op.shared.valid()),
+      bool_const("HAS_GATE", op.shared_gate.valid()),
+      bool_const("HAS_F32", op.y.f32.valid()),
+      bool_const("HAS_Q8", op.y.q8.valid()),
+      u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.n) / 4)};
   launch.bindings = {op.x,
                      op.routes.view,
                      op.shared.valid() ? op.shared : op.x,

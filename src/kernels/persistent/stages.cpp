@@ -9,7 +9,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kPersistentStagesUnit = 32;          // columns
+constexpr uint32_t kPersistentStagesUnit = 32;  // columns
 constexpr uint32_t kThreadsOfCpu = 64;  // a CPU device runs the invocations of a workgroup one after another
 constexpr uint32_t kMostPartials = 2048;  // words of workgroup memory for the partial sums of a round
 // Attention. Keys at once of a worker where a workgroup has one head: more (kMostKeysAtOnce) where workers are few.
@@ -28,7 +28,8 @@ struct Dealing {
   uint32_t sums_of(uint32_t rows) const { return std::min(threads / rows, threads / subgroup) * rows; }
 
   PersistentStage stage(uint32_t rows, uint32_t outputs, uint32_t k, uint32_t sums) const {
-    PersistentStage s{.rows = rows, .items = outputs / rows, .units = k / kPersistentStagesUnit, .sums = sums};
+    PersistentStage s{
+        .rows = rows, .items = outputs / rows, .units = k / kPersistentStagesUnit, .sums = sums};
     const uint32_t most = std::min(threads / rows, kMostPartials / (sums_of(rows) * sums));
     s.each = std::clamp(divided_up(s.items, op.groups), 1u, std::max(most, 1u));
     s.units_each = units_each(rows, s.units);
@@ -78,8 +79,8 @@ PersistentStages persistent_stages(const PersistentLayers& op, const PersistentS
   s.qkv = deal.stage(qkv, shape.qkv_rows, op.hidden_dim, 1);
   // Rows whose norm comes later need no whole blocks.
   const std::initializer_list<uint32_t> blocks = {16, 32}, any = {8, 16, 32};
-  const uint32_t out =
-      deal.best_rows(shape.parts.post_norms ? any : blocks, {op.hidden_dim}, {q / kPersistentStagesUnit, op.ffn_dim / kPersistentStagesUnit});
+  const uint32_t out = deal.best_rows(shape.parts.post_norms ? any : blocks, {op.hidden_dim},
+                                      {q / kPersistentStagesUnit, op.ffn_dim / kPersistentStagesUnit});
   s.out = deal.stage(out, op.hidden_dim, q, 1);
   s.down = deal.stage(out, op.hidden_dim, op.ffn_dim, 1);
   const uint32_t gate = deal.best_rows({16, 32}, {op.ffn_dim}, {hidden_units, hidden_units});

@@ -7,7 +7,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kQuantizeQ8MostInvocations = 64;  // spreads one row of a few thousand values over more of the device
+constexpr uint32_t kQuantizeQ8MostInvocations =
+    64;  // spreads one row of a few thousand values over more of the device
 constexpr Variant<QuantizeQ8> kQuantizeQ8Rows[] = {{.name = "quantize_q8.portable"}};
 
 }  // namespace

@@ -14,7 +14,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kCausalConvMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kCausalConvMostInvocations =
+    64;  // small workgroups spread one row over more of the device
 constexpr uint32_t kMostKernel = 16;
 
 constexpr Variant<CausalConv> kCausalConvRows[] = {{"causal_conv.portable"}};

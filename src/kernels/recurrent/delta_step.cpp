@@ -33,13 +33,14 @@ struct DeltaStepShape {
 DeltaStepShape shape_of(const Context& ctx, const DeltaStep& step) {
   const Scan& op = step.scan;
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t most = std::min(caps.max_workgroup_bytes < kManyBytes ? kFewInvocations : kDeltaStepMostInvocations,
-                                 caps.max_invocations);
+  const uint32_t most =
+      std::min(caps.max_workgroup_bytes < kManyBytes ? kFewInvocations : kDeltaStepMostInvocations,
+               caps.max_invocations);
   DeltaStepShape shape{.quads = op.value_dim / 4,
-              .splits = kDeltaStepMostSplits,
-              .keys = 0,
-              .heads_of_key = op.n_heads / op.n_key_heads,
-              .rows = step.rows};
+                       .splits = kDeltaStepMostSplits,
+                       .keys = 0,
+                       .heads_of_key = op.n_heads / op.n_key_heads,
+                       .rows = step.rows};
   while (shape.splits > 1 && (shape.workgroup() > most || shape.splits > op.key_dim)) shape.splits /= 2;
   shape.keys = (op.key_dim + shape.splits - 1) / shape.splits * shape.splits;
   return shape;

@@ -9,7 +9,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kOutputGateMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kOutputGateMostInvocations =
+    64;  // small workgroups spread one row over more of the device
 
 constexpr Variant<OutputGate> kOutputGateRows[] = {{"output_gate.portable"}};
 

@@ -28,8 +28,8 @@ std::string refuse_chunks(const Scan& op, const gpu::Caps& caps) {
   // Keys and queries of a chunk. For each invocation: a value, products of eight rows, two vectors, a length and a
   // total. Sums.
   const uint32_t row_quads = (op.key_dim + 4 * kChunkParts - 1) / (4 * kChunkParts) * kChunkParts + 1;
-  const uint32_t bytes =
-      2 * kScanChunk * row_quads * 16 + kScanInvocations * (4 + 8 * kScanChunk + 32 + 8 + 8) + kScanChunk * (16 + 64);
+  const uint32_t bytes = 2 * kScanChunk * row_quads * 16 +
+                         kScanInvocations * (4 + 8 * kScanChunk + 32 + 8 + 8) + kScanChunk * (16 + 64);
   if (bytes <= caps.max_workgroup_bytes) return "";
   return format_text("it needs %u bytes of workgroup memory, this device has %u", bytes,
                      caps.max_workgroup_bytes);
@@ -43,8 +43,8 @@ std::string refuse_unless_cpu(const Scan&, const gpu::Caps& caps) {
 }
 
 constexpr Variant<Scan> kScanRows[] = {{.name = "scan.cpu", .refuse = refuse_unless_cpu},
-                                   {.name = "scan.chunk", .refuse = refuse_chunks},
-                                   {"scan.portable"}};
+                                       {.name = "scan.chunk", .refuse = refuse_chunks},
+                                       {"scan.portable"}};
 
 Result<void> check(const Context& ctx, const Scan& op) {
   if (op.n_key_heads == 0 || op.n_heads % op.n_key_heads != 0 || op.key_dim == 0 ||

@@ -56,7 +56,8 @@ Result<Json> image_part_of(const Json& block) {
 Result<void> add_message(const Json& message, Json* out) {
   DP_TRY(const auto role, get_string(message, "role"));
   const Json* content = find(message, "content");
-  if (!role || !content) return wrong_messages_field("messages", "a list of objects with role and content", message);
+  if (!role || !content)
+    return wrong_messages_field("messages", "a list of objects with role and content", message);
   if (!content->is_array()) {
     out->push_back({{"role", *role}, {"content", *content}});
     return {};
@@ -155,7 +156,8 @@ Result<void> add_format(const Json& body, Json* out) {
   if (!format || format->is_null()) return {};
   DP_TRY(const auto type, get_string(*format, "type"));
   const Json* schema = find(*format, "schema");
-  if (type != "json_schema" || !schema) return wrong_messages_field(field, "of type json_schema, with a schema", *format);
+  if (type != "json_schema" || !schema)
+    return wrong_messages_field(field, "of type json_schema, with a schema", *format);
   (*out)["response_format"] = {{"type", "json_schema"}, {"json_schema", {{"schema", *schema}}}};
   return {};
 }

@@ -83,7 +83,8 @@ Result<Json> with_images(const Json& images, const Json* text) {
 Result<Json> ollama_chat_body(const Json& body) {
   DP_TRY(Json out, common_body(body));
   const Json* messages = find(body, "messages");
-  if (!messages || !messages->is_array()) return wrong_ollama_field("messages", "a list", messages ? *messages : Json());
+  if (!messages || !messages->is_array())
+    return wrong_ollama_field("messages", "a list", messages ? *messages : Json());
   out["messages"] = Json::array();
   for (const Json& message : *messages) {
     if (!message.is_object()) return wrong_ollama_field("messages", "a list of objects", message);

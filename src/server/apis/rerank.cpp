@@ -11,7 +11,8 @@ namespace doppler::server {
 namespace {
 
 constexpr size_t kMostDocuments = 2048;  // as inputs of embeddings
-constexpr std::string_view kRerankFields[] = {"model", "query", "documents", "top_n", "return_documents", "user"};
+constexpr std::string_view kRerankFields[] = {"model", "query", "documents", "top_n", "return_documents",
+                                              "user"};
 
 struct RerankAsked {
   std::string model, query;

@@ -82,7 +82,8 @@ struct Batches::Work {
 
 Batches::Batches(FileStore& files, Models& models, BatchOptions options)
     : files_(files), models_(models), options_(std::move(options)) {
-  for (auto& [id, record] : read_records(files_.folder(), kBatchesIdPrefix)) batches_.emplace(id, std::move(record));
+  for (auto& [id, record] : read_records(files_.folder(), kBatchesIdPrefix))
+    batches_.emplace(id, std::move(record));
   thread_ = std::thread([this] { run(); });
 }
 

@@ -130,8 +130,8 @@ struct TextPart {
   std::string_view text;
   int64_t before = 0;
 };
-Result<std::optional<TextPart>> part_of(Machine& m, const char* what, std::string_view text, const Value* start,
-                                    const Value* end) {
+Result<std::optional<TextPart>> part_of(Machine& m, const char* what, std::string_view text,
+                                        const Value* start, const Value* end) {
   DP_CHECK(m.spend(1 + text.size() / kBytesPerStep));
   const auto is_given = [](const Value* bound) { return bound && !bound->is(Kind::kNone); };
   if (!is_given(start) && !is_given(end)) return TextPart{text};

@@ -14,7 +14,7 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kNarrowUnit = 32;      // columns
-constexpr uint32_t kStepUnits = 4;  // that the kernel takes at once
+constexpr uint32_t kStepUnits = 4;        // that the kernel takes at once
 constexpr uint32_t kNarrowFragment = 16;  // rows of a matrix unit's numbers
 constexpr uint32_t kFewRows = 32, kManyRows = 64;
 // Tint wants so many bytes after y: a matrix unit's 16 x 16 results.
@@ -92,7 +92,8 @@ uint32_t narrow_units_of(const Weight& weight, const WeightPiece& piece) {
 // Whole fragments are stored: of all rows of x and weight rows that the workgroups make.
 SplitSums sums_of(const NarrowSizes& sizes, const WeightPiece& piece) {
   const uint32_t stride = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows() * sizes.group_rows();
-  return {.splits = sizes.splits, .row_stride = stride, .split_stride = sizes.tiles * kNarrowFragment * stride};
+  return {
+      .splits = sizes.splits, .row_stride = stride, .split_stride = sizes.tiles * kNarrowFragment * stride};
 }
 
 Result<void> record_narrow_piece(Context& ctx, const Product& op, const WeightPiece& piece) {

@@ -25,7 +25,8 @@ constexpr ProductTemplate kNarrowTemplates[] = {
 }  // namespace
 
 std::span<const ProductRow> matmul_narrow_variants(WeightFormat format) {
-  static const std::vector<std::vector<ProductRow>> tables = expand_templates("matmul_narrow", kNarrowTemplates);
+  static const std::vector<std::vector<ProductRow>> tables =
+      expand_templates("matmul_narrow", kNarrowTemplates);
   return tables[static_cast<size_t>(format)];
 }
 

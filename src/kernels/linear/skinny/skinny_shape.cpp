@@ -64,7 +64,8 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
                     .gated = gated,
                     .q8_out = op.outputs().q8.valid()};
   const bool whole = outputs / kTileRows >= enough;
-  shape.rows = tunable(ctx.policy, op.choice, "rows", whole ? kTileRows : kSkinnyShapeHalf, {kSkinnyShapeHalf, kTileRows});
+  shape.rows = tunable(ctx.policy, op.choice, "rows", whole ? kTileRows : kSkinnyShapeHalf,
+                       {kSkinnyShapeHalf, kTileRows});
   shape.pair = 2;
   if (!gated) {
     const bool two = q8 && outputs / (2 * kTileRows) >= enough;

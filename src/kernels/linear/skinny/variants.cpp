@@ -39,7 +39,8 @@ constexpr ProductTemplate kSkinnyTemplates[] = {
 }  // namespace
 
 std::span<const ProductRow> matmul_skinny_variants(WeightFormat format) {
-  static const std::vector<std::vector<ProductRow>> tables = expand_templates("matmul_skinny", kSkinnyTemplates);
+  static const std::vector<std::vector<ProductRow>> tables =
+      expand_templates("matmul_skinny", kSkinnyTemplates);
   return tables[static_cast<size_t>(format)];
 }
 
