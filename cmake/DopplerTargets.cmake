@@ -27,7 +27,7 @@ target_include_directories(doppler_flags INTERFACE
   ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 
 # Most of what a compiler does with one of these sources is to parse headers and to make the templates of the standard
-# library: 1.7 of 2.5 s (GCC 12, -O2, 2026-11-25). A batch does that once. The largest batch compiles in 15 s.
+# library: 1.7 of 2.5 s (GCC 12, -O2, 2026-11-25). A batch does that once. The largest batch compiles in 12 s.
 option(DOPPLER_BATCHES "Compile the sources of a target together, twenty at a time, and precompile headers: for whole builds, not for edit loops" OFF)
 
 # compile_in_batches(<target> [ALL|source...]): with DOPPLER_BATCHES, all but the sources named. ALL and the names are
