@@ -28,7 +28,8 @@ Result<double> wall_of(gpu::Device& device, const ProfileSettings& settings,
     const auto start = WallClock::now();
     DP_CHECK(run());
     DP_CHECK(gpu::run_to_completion(device, device.idle()));
-    if (i >= settings.warmups) walls.push_back(std::chrono::duration<double>(WallClock::now() - start).count());
+    if (i >= settings.warmups)
+      walls.push_back(std::chrono::duration<double>(WallClock::now() - start).count());
   }
   return median(walls);
 }
