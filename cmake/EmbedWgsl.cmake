@@ -28,6 +28,7 @@ if(CMAKE_CROSSCOMPILING)
 else()
   add_executable(embed_wgsl ${_embed_sources})
   target_link_libraries(embed_wgsl PRIVATE doppler_flags)
+  compile_in_batches(embed_wgsl)
   set(DOPPLER_EMBED_WGSL embed_wgsl)
 endif()
 

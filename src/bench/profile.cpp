@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kSlot = 0;
+constexpr uint32_t kProfileSlot = 0;
 
 class Profiler {
  public:
@@ -66,7 +66,7 @@ class Profiler {
     generation.greedy = true;
     generation.ignore_stop = true;
     generation.max_tokens = runner_.ctx_len();
-    return steps_.begin(kSlot, generation, {});
+    return steps_.begin(kProfileSlot, generation, {});
   }
 
   Result<void> collect(model::Ticket ticket) {
@@ -98,8 +98,8 @@ class Profiler {
     return step_wall(
         std::min(model::kTickets, steps_.max_tickets()),
         [&] {
-          return steps_.decode(
-              {&kSlot, 1}, {.steps = steps_of(settings_), .submits = settings_.cadence.readback_interval});
+          return steps_.decode({&kProfileSlot, 1}, {.steps = steps_of(settings_),
+                                                    .submits = settings_.cadence.readback_interval});
         },
         [&](model::Ticket ticket) { return collect(ticket); });
   }

@@ -22,13 +22,14 @@ images::Picture make_picture(images::Size size) {
 
 Result<double> wall_of(gpu::Device& device, const ProfileSettings& settings,
                        const std::function<Result<void>()>& run) {
-  using Clock = std::chrono::steady_clock;
+  using WallClock = std::chrono::steady_clock;
   std::vector<double> walls;
   for (uint32_t i = 0; i < settings.warmups + kWallRepetitions; ++i) {
-    const auto start = Clock::now();
+    const auto start = WallClock::now();
     DP_CHECK(run());
     DP_CHECK(gpu::run_to_completion(device, device.idle()));
-    if (i >= settings.warmups) walls.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    if (i >= settings.warmups)
+      walls.push_back(std::chrono::duration<double>(WallClock::now() - start).count());
   }
   return median(walls);
 }

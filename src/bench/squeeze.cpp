@@ -10,16 +10,16 @@
 namespace doppler::bench {
 namespace {
 
-constexpr double kNearBest = 0.99;  // of the fastest cadence: as good
-constexpr double kHotShare = 0.05;  // of a plan: as in profile_report.cpp
-constexpr double kMostSubmits = 2;  // a decode step
-constexpr double kMostWall = 1.05;  // times the GPU time: the goal for decode
+constexpr double kNearBest = 0.99;         // of the fastest cadence: as good
+constexpr double kSqueezeHotShare = 0.05;  // of a plan: as in profile_report.cpp
+constexpr double kMostSubmits = 2;         // a decode step
+constexpr double kMostWall = 1.05;         // times the GPU time: the goal for decode
 // As in tuner.cpp: not less accurate than before, with room for another order of additions.
-constexpr double kErrorRoom = 1.25, kErrorFloor = 1e-4;
+constexpr double kSqueezeErrorRoom = 1.25, kSqueezeErrorFloor = 1e-4;
 
 uint32_t together(const Cadence& cadence) { return cadence.batch * cadence.readback_interval; }
 
-bool is_portable(std::string_view kernel) { return kernel.find("portable") != std::string_view::npos; }
+bool is_portable_kernel(std::string_view kernel) { return kernel.find("portable") != std::string_view::npos; }
 
 }  // namespace
 
@@ -45,7 +45,7 @@ std::vector<RedFlag> red_flags(const FlagInputs& inputs) {
   for (const PlanProfile& plan : inputs.plans) {
     for (const Group& group : plan.by_kernel) {
       const double share = plan.gpu_seconds > 0 ? group.seconds / plan.gpu_seconds : 0;
-      if (!is_portable(group.name) || share < kHotShare) continue;
+      if (!is_portable_kernel(group.name) || share < kSqueezeHotShare) continue;
       flags.push_back({"portable-row", format_text("%s takes %.1f %% of %s and is a portable row.",
                                                    group.name.c_str(), share * 100, plan.plan.c_str())});
     }
@@ -76,7 +76,7 @@ Gate judge(const GateInputs& inputs) {
   gate.tokens = std::max(inputs.tokens_before.size(), inputs.tokens_after.size());
   const auto [a, b] = std::ranges::mismatch(inputs.tokens_before, inputs.tokens_after);
   gate.equal_tokens = static_cast<size_t>(a - inputs.tokens_before.begin());
-  gate.allowed = std::max(kErrorFloor, inputs.error_before * kErrorRoom);
+  gate.allowed = std::max(kSqueezeErrorFloor, inputs.error_before * kSqueezeErrorRoom);
   const bool same_text = gate.equal_tokens == gate.tokens && gate.tokens > 0;
   const bool same_logits = std::isfinite(inputs.error_before) && inputs.error_after <= gate.allowed;
   gate.passed = same_logits && (same_text || inputs.synthetic);

@@ -13,7 +13,7 @@
 namespace doppler::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using StreamClock = std::chrono::steady_clock;
 using engine::StreamLine;
 
 struct Reading {
@@ -60,11 +60,11 @@ Result<std::shared_ptr<StreamLine>> begin(engine::Dispatcher& dispatcher, const 
   return dispatcher.submit(std::move(request));
 }
 
-Reading read(StreamLine& line, Clock::time_point start) {
+Reading read(StreamLine& line, StreamClock::time_point start) {
   Reading out;
   while (true) {
     const engine::Arrived arrived = line.wait();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = std::chrono::duration<double>(StreamClock::now() - start).count();
     if (!arrived.tokens.empty())
       out.arrivals.push_back({seconds, static_cast<uint32_t>(arrived.tokens.size())});
     out.tokens.insert(out.tokens.end(), arrived.tokens.begin(), arrived.tokens.end());
@@ -78,7 +78,7 @@ Reading read(StreamLine& line, Clock::time_point start) {
 // All prompts at once, a reader's thread each, to the end.
 Result<std::vector<Reading>> run(engine::Dispatcher& dispatcher, const std::vector<Ask>& asks,
                                  uint32_t generate, model::Drafter drafter) {
-  const auto start = Clock::now();
+  const auto start = StreamClock::now();
   std::vector<std::shared_ptr<StreamLine>> lines;
   for (const Ask& ask : asks) {
     DP_TRY(std::shared_ptr<StreamLine> line, begin(dispatcher, ask, generate, drafter));

@@ -26,14 +26,14 @@ constexpr uint32_t kCheckedTokens = kernels::kMaxSkinnyRows + 4;  // whose logit
 constexpr uint32_t kCheckedRows[] = {1, kCheckedTokens};
 constexpr uint32_t kCheckedCtx = 64;
 
-double seconds_since(Clock::time_point start) {
+double tuner_seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-using Runner = std::unique_ptr<model::PlanRunner>;
+using TunedRunner = std::unique_ptr<model::PlanRunner>;
 
-Result<Runner> load_runner(gpu::Device& device, const formats::Checkpoint& checkpoint,
-                           model::RunnerOptions options) {
+Result<TunedRunner> load_runner(gpu::Device& device, const formats::Checkpoint& checkpoint,
+                                model::RunnerOptions options) {
   options.drafting = model::Drafting::kOff;  // steps of a token
   return gpu::run_to_completion(device, model::PlanRunner::load(device, checkpoint, std::move(options), {}));
 }
@@ -44,7 +44,7 @@ Result<std::vector<float>> logits_of(gpu::Device& device, const formats::Checkpo
   options.ctx_len = std::min(options.ctx_len == 0 ? kCheckedCtx : options.ctx_len, kCheckedCtx);
   options.chunk = rows;
   options.all_logits = true;
-  DP_TRY(const Runner runner, load_runner(device, checkpoint, std::move(options)));
+  DP_TRY(const TunedRunner runner, load_runner(device, checkpoint, std::move(options)));
   const uint32_t at_once = runner->chunk();
   const std::vector<uint32_t> tokens = make_prompt(kCheckedTokens, runner->config().vocab_size, 7);
   std::vector<float> out;
@@ -98,12 +98,12 @@ class Wanted {
   std::vector<std::vector<float>> logits_;
 };
 
-constexpr uint32_t kSlot = 0;
+constexpr uint32_t kTunerModelSlot = 0;
 
 class ModelTrial final : public Trial {
  public:
   ModelTrial(gpu::Device& device, const formats::Checkpoint& checkpoint, model::RunnerOptions options,
-             Runner runner, Wanted& wanted)
+             TunedRunner runner, Wanted& wanted)
       : device_(device),
         checkpoint_(checkpoint),
         options_(std::move(options)),
@@ -160,7 +160,7 @@ class ModelTrial final : public Trial {
     model::GenerationSettings generation;
     generation.ignore_stop = true;
     generation.max_tokens = runner_->ctx_len();
-    return runner_->runner()->begin(kSlot, generation, {});
+    return runner_->runner()->begin(kTunerModelSlot, generation, {});
   }
 
   Result<void> collect(model::Ticket ticket) {
@@ -196,11 +196,11 @@ class ModelTrial final : public Trial {
       const uint32_t left = steps - done;
       const model::DecodeSteps asked{.steps = std::min(left, model::kDefaultBatch * 2),
                                      .submits = std::max(1u, left / (model::kDefaultBatch * 2))};
-      DP_TRY(const model::Ticket ticket, runner_->runner()->decode({&kSlot, 1}, asked));
+      DP_TRY(const model::Ticket ticket, runner_->runner()->decode({&kTunerModelSlot, 1}, asked));
       DP_CHECK(collect(ticket));
       done += ticket.count;
     }
-    return seconds_since(start);
+    return tuner_seconds_since(start);
   }
 
   Result<double> prefill_seconds() {
@@ -210,7 +210,7 @@ class ModelTrial final : public Trial {
       DP_CHECK(begin());
       const auto start = Clock::now();
       DP_CHECK(evaluate({.tokens = tokens, .sample = true}));
-      const double taken = seconds_since(start);
+      const double taken = tuner_seconds_since(start);
       if (taken <= kLongSample || rows_ <= kLeastRows) return taken / rows_;
       rows_ = std::max(kLeastRows, rows_ / 4);
     }
@@ -236,7 +236,7 @@ class ModelTrial final : public Trial {
   gpu::Device& device_;
   const formats::Checkpoint& checkpoint_;
   model::RunnerOptions options_;
-  Runner runner_;
+  TunedRunner runner_;
   Wanted& wanted_;
   std::map<std::pair<Phase, std::string>, double> shares_;
   uint32_t steps_ = 16;  // of a decode sample
@@ -259,7 +259,7 @@ class ModelTrials final : public TrialMaker {
   Result<std::unique_ptr<Trial>> load(const kernels::TuningTable& table) override {
     model::RunnerOptions options = options_;
     options.policy.tuning = std::make_shared<const kernels::TuningTable>(table);
-    DP_TRY(Runner runner, load_runner(device_, checkpoint_, options));
+    DP_TRY(TunedRunner runner, load_runner(device_, checkpoint_, options));
     auto trial =
         std::make_unique<ModelTrial>(device_, checkpoint_, std::move(options), std::move(runner), wanted_);
     DP_CHECK(trial->find_shares());

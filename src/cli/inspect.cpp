@@ -166,7 +166,7 @@ void print_tensors(const formats::Checkpoint& checkpoint) {
   std::printf("\n%s", table.text().c_str());
 }
 
-std::string format_name(const formats::Checkpoint& checkpoint) {
+std::string tensor_format_name(const formats::Checkpoint& checkpoint) {
   const formats::GgufFile* gguf = checkpoint.gguf();
   const std::string source =
       gguf ? format_text("GGUF version %u", gguf->version()) : std::string("Hugging Face folder");
@@ -177,7 +177,7 @@ std::string format_name(const formats::Checkpoint& checkpoint) {
 void print(const Inspection& found, const InspectFlags& flags) {
   const formats::Checkpoint& checkpoint = *found.checkpoint;
   std::printf("%s: %s, %s parameters, %s\n", printable(checkpoint.name(), 4096).c_str(),
-              format_name(checkpoint).c_str(), count_text(found.total.parameters).c_str(),
+              tensor_format_name(checkpoint).c_str(), count_text(found.total.parameters).c_str(),
               format_bytes(found.total.bytes).c_str());
   if (const formats::RdrrManifest* rdrr = checkpoint.rdrr(); rdrr && rdrr->draft) {
     std::printf("Draft model: %s (this build does not use one)\n",

@@ -19,7 +19,7 @@ struct LogitsFlags {
   bool hidden = false;
 };
 
-struct Scored {
+struct LogitsScored {
   std::vector<float> logits;  // [T, V]
   std::vector<float> hidden;  // [L + 1, T, H]
   // The pixels of the pictures' tiles, one after another. A row for each token of a picture: the values that replace
@@ -30,7 +30,7 @@ struct Scored {
 
 // The numbers of the pictures' tokens in the place of expanded ones, and what the tower makes of the pictures.
 Result<Model::Impl::Prompt> read_images(Model& model, std::span<const uint32_t> tokens,
-                                        std::span<const std::string> files, Scored& out) {
+                                        std::span<const std::string> files, LogitsScored& out) {
   std::vector<std::shared_ptr<const Image>> pictures;
   for (const std::string& file : files) {
     DP_TRY(auto image, Image::load(file));
@@ -52,9 +52,9 @@ Result<Model::Impl::Prompt> read_images(Model& model, std::span<const uint32_t> 
   return prompt;
 }
 
-Result<Scored> score(Model& model, std::span<const uint32_t> given, const LogitsFlags& flags) {
+Result<LogitsScored> score(Model& model, std::span<const uint32_t> given, const LogitsFlags& flags) {
   const bool hidden = flags.hidden;
-  Scored out;
+  LogitsScored out;
   DP_TRY(const Model::Impl::Prompt prompt, read_images(model, given, flags.images, out));
   const std::span<const uint32_t> tokens = prompt.tokens;
   model::PlanRunner& runner = *model.impl().loaded->runner;
@@ -77,7 +77,7 @@ std::span<const uint8_t> bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
 }
 
-Result<void> write(const Model& model, const Scored& scored, const LogitsFlags& flags, uint64_t length,
+Result<void> write(const Model& model, const LogitsScored& scored, const LogitsFlags& flags, uint64_t length,
                    uint64_t width) {
   std::vector<formats::SafetensorsItem> items = {
       {"logits", DType::kF32, {length, model.info().vocab_size}, bytes_of(scored.logits)}};

@@ -20,11 +20,11 @@ namespace {
 
 constexpr char kHub[] = "https://huggingface.co";
 
-std::atomic<bool> g_stop = false;
+std::atomic<bool> g_stop_pull = false;
 
 // The first signal stops the download in order, the next one ends the program.
-void on_signal(int number) {
-  g_stop = true;
+void on_pull_signal(int number) {
+  g_stop_pull = true;
   std::signal(number, SIG_DFL);
 }
 
@@ -155,7 +155,7 @@ int pull_verb(std::span<const std::string> arguments) {
   while (options.list.hub.ends_with('/')) options.list.hub.pop_back();
   options.web.token = from_environment("HF_TOKEN", "");
   options.web.token_origin = options.list.hub;
-  options.web.stop = &g_stop;
+  options.web.stop = &g_stop_pull;
   TransferLine line;
   options.on_notice = [&](const std::string& text) {
     line.clear();
@@ -167,12 +167,12 @@ int pull_verb(std::span<const std::string> arguments) {
     };
   }
   if (auto opened =
-          flags.peers.open(flags.words[0], options.web.times.stall_seconds, &g_stop, options.on_notice);
+          flags.peers.open(flags.words[0], options.web.times.stall_seconds, &g_stop_pull, options.on_notice);
       !opened) {
     return exit_usage(opened.error());
   }
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  std::signal(SIGINT, on_pull_signal);
+  std::signal(SIGTERM, on_pull_signal);
   const auto start = std::chrono::steady_clock::now();
   auto pulled = flags.peers.pull(flags.words[0], *models, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

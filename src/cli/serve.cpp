@@ -16,7 +16,7 @@
 namespace doppler::cli {
 namespace {
 
-constexpr uint32_t kUsualPort = 8080;
+constexpr uint32_t kServeUsualPort = 8080;
 constexpr uint32_t kDefaultPlaces = 16;
 
 struct ServeFlags {
@@ -27,7 +27,7 @@ struct ServeFlags {
   std::vector<std::string> shared, image_hosts;
   std::string share_at = "127.0.0.1";
   SharingOptions sharing;
-  uint32_t port = kUsualPort;
+  uint32_t port = kServeUsualPort;
   uint64_t body_bytes = server::HttpLimits{}.body_bytes;
   bool json = false, template_tools = false, no_warm_up = false;
 };

@@ -5,7 +5,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value apertus_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   const uint32_t hidden = b.config.hidden_dim;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);               // [R, H]
@@ -22,6 +22,6 @@ Value block(Builder& b, Value x, uint32_t i) {
 
 }  // namespace
 
-void build_apertus(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_apertus(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, apertus_block); }
 
 }  // namespace doppler::families

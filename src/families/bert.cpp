@@ -6,7 +6,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value bert_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   auto [q, k, v] = b.qkv(x, i);                                                // [R, Q], [R, K], [R, K]
   const Value y = b.attention(q, k, v, i);                                     // [R, Q]
@@ -28,7 +28,7 @@ void build_bert(Builder& b) {
   x = b.layer_norm(x, TensorId::kEmbeddingNorm, TensorId::kEmbeddingNormBias, 0);           // [R, H]
   g.mark_hidden(x);
   for (uint32_t i = 0; i < c.n_layers; ++i) {
-    x = block(b, x, i);  // [R, H]
+    x = bert_block(b, x, i);  // [R, H]
     g.mark_hidden(x);
   }
   layers::pooled(b, g.logits_rows(x));

@@ -6,7 +6,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value deepseek_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);  // [R, H]
   x = g.add(x, layers::latent_attention(b, h, i));   // [R, H]
@@ -16,6 +16,6 @@ Value block(Builder& b, Value x, uint32_t i) {
 
 }  // namespace
 
-void build_deepseek(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_deepseek(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, deepseek_block); }
 
 }  // namespace doppler::families

@@ -7,7 +7,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value gemma2_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);                             // [R, H]
   auto [q, k, v] = b.qkv(h, i);                                                 // [R, Q], [R, K], [R, K]
@@ -24,9 +24,9 @@ Value block(Builder& b, Value x, uint32_t i) {
 }  // namespace
 
 void build_gemma2(Builder& b) {
-  layers::decoder(b, std::sqrt(static_cast<float>(b.config.hidden_dim)), block);
+  layers::decoder(b, std::sqrt(static_cast<float>(b.config.hidden_dim)), gemma2_block);
 }
 
-void build_glm4(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_glm4(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, gemma2_block); }
 
 }  // namespace doppler::families

@@ -9,7 +9,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value gemma3_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);                             // [R, H]
   auto [q, k, v] = b.qkv(h, i);                                                 // [R, Q], [R, K], [R, K]
@@ -26,7 +26,7 @@ Value block(Builder& b, Value x, uint32_t i) {
 }  // namespace
 
 void build_gemma3(Builder& b) {
-  layers::decoder(b, std::sqrt(static_cast<float>(b.config.hidden_dim)), block);
+  layers::decoder(b, std::sqrt(static_cast<float>(b.config.hidden_dim)), gemma3_block);
 }
 
 }  // namespace doppler::families

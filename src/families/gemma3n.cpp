@@ -19,7 +19,7 @@ Value router(Builder& b, Value x, uint32_t i) {
 }
 
 // A layer's result for the first stream.
-Value block(Builder& b, Value x, uint32_t i) {
+Value gemma3n_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   const uint32_t hidden = b.config.hidden_dim;
   const Value h = b.norm(x, TensorId::kAttentionNorm, i);                              // [R, H]
@@ -50,7 +50,7 @@ void build_gemma3n(Builder& b) {
         g.altup_predict(streams, added, router(b, streams[0], i),
                         g.vectors(TensorId::kAltupPredict, i, kAltupStreams * kAltupStreams, kAltupStreams),
                         {.router_scale = router_scale});
-    const Value made = block(b, predicted[0], i);  // [R, H]
+    const Value made = gemma3n_block(b, predicted[0], i);  // [R, H]
     streams = g.altup_correct(predicted, made, router(b, made, i),
                               g.vectors(TensorId::kAltupCorrect, i, kAltupStreams, kAltupStreams),
                               {.router_scale = router_scale});

@@ -5,7 +5,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value glm4_moe_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);  // [R, H]
   auto [q, k, v] = b.qkv(h, i);                      // [R, Q], [R, K], [R, K]
@@ -21,6 +21,6 @@ Value block(Builder& b, Value x, uint32_t i) {
 
 }  // namespace
 
-void build_glm4_moe(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_glm4_moe(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, glm4_moe_block); }
 
 }  // namespace doppler::families

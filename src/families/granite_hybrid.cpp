@@ -13,7 +13,7 @@ Value attention(Builder& b, Value h, uint32_t i) {
   return b.linear(y, TensorId::kAttentionOut, i, b.config.hidden_dim);  // [R, H]
 }
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value granite_hybrid_block(Builder& b, Value x, uint32_t i) {
   Value h = b.norm(x, TensorId::kAttentionNorm, i);  // [R, H]
   const bool is_mamba = formats::is_recurrent_layer(b.config, i);
   x = b.join(x, is_mamba ? layers::mamba2(b, h, i) : attention(b, h, i));  // [R, H]
@@ -23,6 +23,6 @@ Value block(Builder& b, Value x, uint32_t i) {
 
 }  // namespace
 
-void build_granite_hybrid(Builder& b) { layers::decoder(b, b.config.embedding_scale, block); }
+void build_granite_hybrid(Builder& b) { layers::decoder(b, b.config.embedding_scale, granite_hybrid_block); }
 
 }  // namespace doppler::families

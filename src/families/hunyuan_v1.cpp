@@ -5,7 +5,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value hunyuan_v1_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);                            // [R, H]
   auto [q, k, v] = b.qkv(h, i);                                                // [R, Q], [R, K], [R, K]
@@ -19,6 +19,6 @@ Value block(Builder& b, Value x, uint32_t i) {
 
 }  // namespace
 
-void build_hunyuan_v1(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_hunyuan_v1(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, hunyuan_v1_block); }
 
 }  // namespace doppler::families

@@ -7,7 +7,7 @@
 namespace doppler::families {
 namespace {
 
-Value attention(Builder& b, Value h, uint32_t i) {
+Value lfm2_attention(Builder& b, Value h, uint32_t i) {
   auto [q, k, v] = b.qkv(h, i);                                         // [R, Q], [R, K], [R, K]
   q = b.rope(b.head_norm(q, TensorId::kQNorm, i), i);                   // [R, Q]
   k = b.rope(b.head_norm(k, TensorId::kKNorm, i), i);                   // [R, K]
@@ -15,17 +15,17 @@ Value attention(Builder& b, Value h, uint32_t i) {
   return b.linear(y, TensorId::kAttentionOut, i, b.config.hidden_dim);  // [R, H]
 }
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value lfm2_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);  // [R, H]
   const bool is_conv = formats::is_recurrent_layer(b.config, i);
-  x = g.add(x, is_conv ? layers::short_conv(b, h, i) : attention(b, h, i));  // [R, H]
-  h = b.norm(x, TensorId::kFfnNorm, i);                                      // [R, H]
-  return g.add(x, layers::feed_forward(b, h, i));                            // [R, H]
+  x = g.add(x, is_conv ? layers::short_conv(b, h, i) : lfm2_attention(b, h, i));  // [R, H]
+  h = b.norm(x, TensorId::kFfnNorm, i);                                           // [R, H]
+  return g.add(x, layers::feed_forward(b, h, i));                                 // [R, H]
 }
 
 }  // namespace
 
-void build_lfm2(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_lfm2(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, lfm2_block); }
 
 }  // namespace doppler::families

@@ -6,7 +6,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value modernbert_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = i == 0 ? x : b.layer_norm(x, TensorId::kAttentionNorm, i);         // [R, H]
   auto [q, k, v] = b.qkv(h, i);                                                // [R, Q], [R, K], [R, K]
@@ -27,7 +27,7 @@ void build_modernbert(Builder& b) {
   x = b.layer_norm(x, TensorId::kEmbeddingNorm, 0);                                        // [R, H]
   g.mark_hidden(x);
   for (uint32_t i = 0; i < c.n_layers; ++i) {
-    x = block(b, x, i);  // [R, H]
+    x = modernbert_block(b, x, i);  // [R, H]
     g.mark_hidden(x);
   }
   layers::pooled(b, b.layer_norm(g.logits_rows(x), TensorId::kFinalNorm, 0));

@@ -11,7 +11,7 @@ namespace {
 
 Value squared_relu(Builder& b, Value x) { return b.graph.multiply(x, x, ActivationFn::kRelu); }
 
-Value attention(Builder& b, Value h, uint32_t i) {
+Value nemotron_h_attention(Builder& b, Value h, uint32_t i) {
   auto [q, k, v] = b.qkv(h, i);                                         // [R, Q], [R, K], [R, K]
   const Value y = b.attention(q, k, v, i);                              // [R, Q]
   return b.linear(y, TensorId::kAttentionOut, i, b.config.hidden_dim);  // [R, H]
@@ -39,16 +39,16 @@ Value experts(Builder& b, Value h, uint32_t i) {
 Value branch(Builder& b, Value h, uint32_t i) {
   if (formats::is_recurrent_layer(b.config, i)) return layers::mamba2(b, h, i);
   if (formats::is_moe_layer(b.config, i)) return experts(b, h, i);
-  if (formats::has_mixer(b.config, i)) return attention(b, h, i);
+  if (formats::has_mixer(b.config, i)) return nemotron_h_attention(b, h, i);
   return feed_forward(b, h, i, TensorId::kUp, TensorId::kDown, b.config.ffn_dim);
 }
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value nemotron_h_block(Builder& b, Value x, uint32_t i) {
   return b.graph.add(x, branch(b, b.norm(x, TensorId::kAttentionNorm, i), i));  // [R, H]
 }
 
 }  // namespace
 
-void build_nemotron_h(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_nemotron_h(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, nemotron_h_block); }
 
 }  // namespace doppler::families

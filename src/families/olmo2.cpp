@@ -5,7 +5,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value olmo2_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   auto [q, k, v] = b.qkv(x, i);                                                 // [R, Q], [R, K], [R, K]
   q = b.rope(b.norm(q, TensorId::kQNorm, i), i);                                // [R, Q]
@@ -19,6 +19,6 @@ Value block(Builder& b, Value x, uint32_t i) {
 
 }  // namespace
 
-void build_olmo2(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_olmo2(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, olmo2_block); }
 
 }  // namespace doppler::families

@@ -7,7 +7,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value qwen3_5_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);  // [R, H]
   const bool is_delta = formats::is_recurrent_layer(b.config, i);
@@ -18,6 +18,6 @@ Value block(Builder& b, Value x, uint32_t i) {
 
 }  // namespace
 
-void build_qwen3_5(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+void build_qwen3_5(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, qwen3_5_block); }
 
 }  // namespace doppler::families

@@ -12,10 +12,10 @@ struct NamedKind {
   std::string_view name;
   ModuleKind kind;
 };
-constexpr NamedKind kKinds[] = {{"Transformer", ModuleKind::kTransformer},
-                                {"Pooling", ModuleKind::kPooling},
-                                {"Dense", ModuleKind::kDense},
-                                {"Normalize", ModuleKind::kNormalize}};
+constexpr NamedKind kModuleKinds[] = {{"Transformer", ModuleKind::kTransformer},
+                                      {"Pooling", ModuleKind::kPooling},
+                                      {"Dense", ModuleKind::kDense},
+                                      {"Normalize", ModuleKind::kNormalize}};
 
 struct NamedMode {
   const char* key;
@@ -49,7 +49,7 @@ Result<std::vector<EmbeddingModule>> parse_modules(const Json& modules) {
     const std::string whole = type.value_or("");
     const std::string name = whole.substr(whole.find_last_of('.') + 1);
     const NamedKind* known = nullptr;
-    for (const NamedKind& kind : kKinds) {
+    for (const NamedKind& kind : kModuleKinds) {
       if (kind.name == name) known = &kind;
     }
     if (!known) {

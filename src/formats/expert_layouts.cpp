@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint64_t kBlockCodes = 16,
                    kBlockBytes = 17;  // of 32 numbers: as ggml has them, the scale before the codes
-constexpr std::string_view kHalves = ".input_linear.weight";      // Granite's
-constexpr std::string_view kGateUp = ".ffn_gate_up_exps.weight";  // GGUF's
+constexpr std::string_view kHalves = ".input_linear.weight";          // Granite's
+constexpr std::string_view kGgufGateUp = ".ffn_gate_up_exps.weight";  // GGUF's
 
 // Bytes that are made expert by expert.
 class MadeSource : public ByteSource {
@@ -133,7 +133,7 @@ class Splitter {
     std::vector<TensorInfo> given;
     std::swap(given, tensors_);
     for (TensorInfo& tensor : given) {
-      const size_t at = tensor.name.find(kGateUp);
+      const size_t at = tensor.name.find(kGgufGateUp);
       if (at == std::string::npos) {
         tensors_.push_back(std::move(tensor));
         continue;

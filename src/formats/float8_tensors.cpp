@@ -15,8 +15,8 @@
 namespace doppler::formats {
 namespace {
 
-constexpr uint64_t kUsualBlock = 128;     // DeepSeek V3's
-constexpr uint64_t kMostBlock = 1 << 20;  // far above any, and far from overflow
+constexpr uint64_t kUsualBlock = 128;           // DeepSeek V3's
+constexpr uint64_t kMostFloat8Block = 1 << 20;  // far above any, and far from overflow
 constexpr uint64_t kBF16Bytes = 2;
 
 constexpr std::array<float, 256> kNumbers = [] {
@@ -88,14 +88,14 @@ Result<std::array<uint64_t, 2>> block_size(const Json& config) {
   const auto is_size = [](const Json& size) {
     if (!size.is_number_unsigned()) return false;
     const auto number = size.get<uint64_t>();
-    return number != 0 && number <= kMostBlock;
+    return number != 0 && number <= kMostFloat8Block;
   };
   if (sizes->is_array() && sizes->size() == 2 && std::ranges::all_of(*sizes, is_size)) {
     return std::array<uint64_t, 2>{(*sizes)[0].get<uint64_t>(), (*sizes)[1].get<uint64_t>()};
   }
   return fail(ErrorKind::kInvalidInput,
               "Field \"weight_block_size\" is %s; allowed are two numbers from 1 to %llu.",
-              printable(to_text(*sizes)).c_str(), static_cast<unsigned long long>(kMostBlock));
+              printable(to_text(*sizes)).c_str(), static_cast<unsigned long long>(kMostFloat8Block));
 }
 
 Result<Blocks> blocks_of(const TensorInfo& tensor, const TensorInfo& scales, std::array<uint64_t, 2> block) {

@@ -8,14 +8,14 @@
 namespace doppler::formats {
 namespace {
 
-constexpr std::string_view kTypes[] = {"xlm-roberta", "roberta", "camembert"};
+constexpr std::string_view kPositionTypes[] = {"xlm-roberta", "roberta", "camembert"};
 constexpr int64_t kUsualPadding = 1, kMostPadding = 1 << 20;
 
 }  // namespace
 
 Result<uint64_t> first_position(const Json& config) {
   DP_TRY(const auto type, get_string(config, "model_type"));
-  if (std::ranges::find(kTypes, type.value_or("")) == std::end(kTypes)) return 0;
+  if (std::ranges::find(kPositionTypes, type.value_or("")) == std::end(kPositionTypes)) return 0;
   DP_TRY(const auto padding, get_integer(config, "pad_token_id"));
   const int64_t id = padding.value_or(kUsualPadding);
   if (id >= 0 && id < kMostPadding) return static_cast<uint64_t>(id) + 1;

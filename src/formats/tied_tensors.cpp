@@ -9,7 +9,7 @@
 namespace doppler::formats {
 namespace {
 
-constexpr std::string_view kHead = "lm_head.weight", kTable = "embed_tokens.weight";
+constexpr std::string_view kHead = "lm_head.weight", kTiedTable = "embed_tokens.weight";
 
 const TensorInfo* find_end(const std::vector<TensorInfo>& tensors, std::string_view end) {
   const auto found =
@@ -34,7 +34,7 @@ std::string prefix_of_layers(const std::vector<TensorInfo>& tensors) {
 
 bool is_left_out(std::string_view name, const std::vector<TensorInfo>& tensors, const TensorAliases& aliases,
                  const Json& config) {
-  const std::string_view other = name.ends_with(kHead) ? kTable : name.ends_with(kTable) ? kHead : "";
+  const std::string_view other = name.ends_with(kHead) ? kTiedTable : name.ends_with(kTiedTable) ? kHead : "";
   if (other.empty() || !find_end(tensors, other)) return false;
   return is_tied(config) ||
          std::ranges::find(aliases, name, &TensorAliases::value_type::first) != aliases.end();
@@ -43,16 +43,17 @@ bool is_left_out(std::string_view name, const std::vector<TensorInfo>& tensors, 
 }  // namespace
 
 void rename_tied(std::vector<TensorInfo>& tensors, const TensorAliases& aliases, const Json& config) {
-  if (find_end(tensors, kTable)) return;
+  if (find_end(tensors, kTiedTable)) return;
   const auto head =
       std::ranges::find_if(tensors, [](const TensorInfo& tensor) { return tensor.name.ends_with(kHead); });
   if (head == tensors.end()) return;
-  const auto alias = std::ranges::find_if(
-      aliases, [&](const auto& pair) { return pair.second == head->name && pair.first.ends_with(kTable); });
+  const auto alias = std::ranges::find_if(aliases, [&](const auto& pair) {
+    return pair.second == head->name && pair.first.ends_with(kTiedTable);
+  });
   if (alias != aliases.end()) {
     head->name = alias->first;
   } else if (is_tied(config)) {
-    head->name = prefix_of_layers(tensors) + std::string(kTable);
+    head->name = prefix_of_layers(tensors) + std::string(kTiedTable);
   }
 }
 

@@ -5,7 +5,7 @@
 namespace doppler::formats {
 namespace {
 
-Task<Result<Json>> read_object(const Checkpoint& checkpoint, std::string file) {
+Task<Result<Json>> read_vision_files_object(const Checkpoint& checkpoint, std::string file) {
   auto reading = checkpoint.read_projector_text(file);
   DP_CO_TRY(const auto text, co_await std::move(reading));
   if (!text) co_return Json();
@@ -20,9 +20,9 @@ Task<Result<std::optional<VisionFiles>>> read_vision_files(const Checkpoint& mod
   if (model.gguf() && !header) co_return std::nullopt;
   VisionFiles out{
       .tensors = projector ? projector : &model, .config = {}, .preprocessor = {}, .processor = {}};
-  auto reading = read_object(*out.tensors, "preprocessor_config.json");
+  auto reading = read_vision_files_object(*out.tensors, "preprocessor_config.json");
   DP_CO_TRY(out.preprocessor, co_await std::move(reading));
-  reading = read_object(*out.tensors, "processor_config.json");
+  reading = read_vision_files_object(*out.tensors, "processor_config.json");
   DP_CO_TRY(out.processor, co_await std::move(reading));
   const Json* inner = find(out.processor, "image_processor");
   if (out.preprocessor.is_null() && inner) out.preprocessor = *inner;

@@ -9,7 +9,7 @@
 namespace doppler::gpu {
 namespace {
 
-constexpr uint64_t kWordBytes = 4;  // WebGPU copies and writes whole words
+constexpr uint64_t kBuffersWordBytes = 4;  // WebGPU copies and writes whole words
 
 WGPUBufferUsage usage_of(BufferUse use) {
   switch (use) {
@@ -53,7 +53,7 @@ Result<Buffer> NativeDevice::make_buffer(BufferDesc desc) {
   WGPUBufferDescriptor descriptor = WGPU_BUFFER_DESCRIPTOR_INIT;
   descriptor.label = to_view(desc.name);
   descriptor.usage = usage_of(desc.use);
-  descriptor.size = (desc.bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
+  descriptor.size = (desc.bytes + kBuffersWordBytes - 1) / kBuffersWordBytes * kBuffersWordBytes;
   const ErrorTrap trap;
   WGPUBuffer handle = api().DeviceCreateBuffer(device_, &descriptor);
   if (!handle || trap.caught()) {
@@ -107,7 +107,7 @@ Result<void> NativeDevice::check_range(const NativeBuffer& buffer, uint64_t offs
     return fail(ErrorKind::kInternal, "Cannot %s %llu bytes at %llu of buffer \"%s\", which has %llu.", verb,
                 count, from, name, static_cast<unsigned long long>(buffer.bytes));
   }
-  if (offset % kWordBytes != 0) {
+  if (offset % kBuffersWordBytes != 0) {
     return fail(ErrorKind::kInternal, "Cannot %s buffer \"%s\" at %llu: not a multiple of 4.", verb, name,
                 from);
   }
@@ -142,7 +142,7 @@ Result<void> NativeDevice::write(const Buffer& buffer, uint64_t offset, std::spa
   DP_CHECK(status());
   DP_TRY(NativeBuffer* const target, find_buffer(buffer.id()));
   DP_CHECK(check_range(*target, offset, bytes.size(), "write"));
-  if (bytes.size() % kWordBytes != 0) {
+  if (bytes.size() % kBuffersWordBytes != 0) {
     return fail(ErrorKind::kInternal, "Cannot write %zu bytes to buffer \"%s\": not a multiple of 4.",
                 bytes.size(), target->name.c_str());
   }
@@ -205,7 +205,7 @@ Task<Result<std::vector<uint8_t>>> NativeDevice::read(const ReadbackRing& ring, 
   DP_CO_CHECK(check_range(*source, 0, bytes, "read"));
   if (source->mapping) co_return fail(ErrorKind::kInternal, "Readback slot %u is being read already.", slot);
   std::vector<uint8_t> out;
-  const uint64_t mapped_bytes = (bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
+  const uint64_t mapped_bytes = (bytes + kBuffersWordBytes - 1) / kBuffersWordBytes * kBuffersWordBytes;
   auto copying = map_and_copy(id, mapped_bytes, out);
   DP_CO_CHECK(co_await std::move(copying));
   out.resize(bytes);

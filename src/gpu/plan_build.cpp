@@ -10,10 +10,10 @@
 namespace doppler::gpu {
 namespace {
 
-constexpr uint32_t kAxisShift = 28;  // plan.h: axis << 28 | rows_per_group
-constexpr uint32_t kWordBytes = 4;
+constexpr uint32_t kPlanAxisShift = 28;  // plan.h: axis << 28 | rows_per_group
+constexpr uint32_t kPlanBuildWordBytes = 4;
 
-uint32_t to_words(uint64_t bytes) { return static_cast<uint32_t>(bytes / kWordBytes); }
+uint32_t to_words(uint64_t bytes) { return static_cast<uint32_t>(bytes / kPlanBuildWordBytes); }
 
 // A tensor that a part uses, if that part is replayed several times, lives through the whole part.
 void keep_in_parts(std::span<const PlanPart> parts, uint32_t plan, uint32_t commands,
@@ -70,7 +70,8 @@ Plan PlanBuilder::to_plan(const Recording& recording, std::span<const uint32_t> 
                          to_words(to.offset), to_words(from.bytes), 0, command.per_row ? 1u : 0u});
     } else {
       const Grid& grid = command.grid;
-      const uint32_t rows = grid.rows_per_group == 0 ? 0 : grid.rows_axis << kAxisShift | grid.rows_per_group;
+      const uint32_t rows =
+          grid.rows_per_group == 0 ? 0 : grid.rows_axis << kPlanAxisShift | grid.rows_per_group;
       plan.words.insert(plan.words.end(), {kDispatch, pipelines[command.pipeline], own_groups[at], grid.x,
                                            grid.y, grid.z, rows, 0});
     }

@@ -14,7 +14,7 @@
 namespace doppler::gpu {
 namespace {
 
-constexpr uint64_t kWordBytes = 4;  // WebGPU copies and writes whole words
+constexpr uint64_t kUploadsWordBytes = 4;  // WebGPU copies and writes whole words
 constexpr uint64_t kSlotBytes = 16u << 20;
 constexpr size_t kSlots = 4;
 constexpr uint64_t kShareBytes = 1u << 20;     // of a thread at a time: some tenths of a millisecond
@@ -145,7 +145,7 @@ Task<Result<void>> NativeDevice::upload(const Buffer& buffer, uint64_t offset,
   DP_CO_CHECK(status());
   DP_CO_TRY(const NativeBuffer* const target, find_buffer(buffer.id()));
   DP_CO_CHECK(check_range(*target, offset, bytes.size(), "upload"));
-  const std::span<const uint8_t> words = bytes.first(bytes.size() / kWordBytes * kWordBytes);
+  const std::span<const uint8_t> words = bytes.first(bytes.size() / kUploadsWordBytes * kUploadsWordBytes);
   if (caps_.uploads == UploadWay::kRing && words.size() > kDirectBytes) {
     auto uploading = upload_through_ring(buffer.id(), offset, words);
     DP_CO_CHECK(co_await std::move(uploading));
@@ -154,7 +154,7 @@ Task<Result<void>> NativeDevice::upload(const Buffer& buffer, uint64_t offset,
     DP_CO_CHECK(co_await std::move(uploading));
   }
   if (words.size() < bytes.size()) {
-    uint8_t last[kWordBytes] = {};
+    uint8_t last[kUploadsWordBytes] = {};
     std::memcpy(last, bytes.data() + words.size(), bytes.size() - words.size());
     DP_CO_CHECK(write(buffer, offset + words.size(), last));
   }

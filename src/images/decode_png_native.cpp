@@ -13,14 +13,14 @@ namespace {
 constexpr png_alloc_size_t kMostChunkBytes = 8 << 20;
 constexpr png_uint_32 kMostChunks = 1000;
 
-struct Reader {
+struct DecodePngReader {
   std::span<const uint8_t> bytes;
   size_t at = 0;
   char message[160] = "";
 };
 
 void on_error(png_structp png, png_const_charp message) {
-  auto* reader = static_cast<Reader*>(png_get_error_ptr(png));
+  auto* reader = static_cast<DecodePngReader*>(png_get_error_ptr(png));
   std::strncpy(reader->message, message, sizeof(reader->message) - 1);
   png_longjmp(png, 1);
 }
@@ -28,7 +28,7 @@ void on_error(png_structp png, png_const_charp message) {
 void on_warning(png_structp, png_const_charp) {}
 
 void read_bytes(png_structp png, png_bytep to, png_size_t count) {
-  auto* reader = static_cast<Reader*>(png_get_io_ptr(png));
+  auto* reader = static_cast<DecodePngReader*>(png_get_io_ptr(png));
   if (count > reader->bytes.size() - reader->at) png_error(png, "the file ends early");
   std::memcpy(to, reader->bytes.data() + reader->at, count);
   reader->at += count;
@@ -57,7 +57,7 @@ bool read_pixels(png_structp png, png_infop info, uint8_t* to, size_t row_bytes,
   return true;
 }
 
-Unexpected failed(const Reader& reader) {
+Unexpected failed(const DecodePngReader& reader) {
   return fail(ErrorKind::kInvalidInput, "A PNG picture cannot be read: libpng says \"%s\".", reader.message);
 }
 
@@ -70,7 +70,7 @@ struct Png {
 }  // namespace
 
 Result<Rgba> decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits) {
-  Reader reader{.bytes = bytes};
+  DecodePngReader reader{.bytes = bytes};
   Png file;
   file.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
   if (file.png) file.info = png_create_info_struct(file.png);

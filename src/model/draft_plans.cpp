@@ -14,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kWord = sizeof(uint32_t);
-constexpr uint32_t kNextRows = 2;  // of a step with a next-token layer
+constexpr uint64_t kDraftPlansWord = sizeof(uint32_t);
+constexpr uint32_t kDraftNextRows = 2;  // of a step with a next-token layer
 
 std::string name_of(const DraftNeed& need, uint32_t rows) {
   return format_text("draft.%s.%u.%s", drafter_name(need.drafter), rows, need.greedy ? "greedy" : "sample") +
@@ -53,9 +53,9 @@ Task<Result<void>> DraftPlans::make_text(gpu::Device& device, gpu::PlanBuilder& 
   if (text_) co_return Result<void>();
   // A prediction as long as the context, and a word between.
   places_ = shape_.ctx_len == 0 ? 0 : 2 * shape_.ctx_len + 1;
-  DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text", kernels::text_words(places_) * kWord,
-                                   &views_.text));
-  views_.text.bytes = kernels::text_words(places_) * kWord;
+  DP_CO_TRY(text_, co_await buffer(device, builder, "draft_text",
+                                   kernels::text_words(places_) * kDraftPlansWord, &views_.text));
+  views_.text.bytes = kernels::text_words(places_) * kDraftPlansWord;
   co_return Result<void>();
 }
 
@@ -64,7 +64,8 @@ Task<Result<void>> DraftPlans::make_buffers(gpu::Device& device, gpu::PlanBuilde
   shape_ = shape;
   DP_CO_CHECK(co_await make_text(device, builder));
   [[maybe_unused]] gpu::Buffer* made = nullptr;
-  DP_CO_TRY(made, co_await buffer(device, builder, "next_drafts", kNextRows * kWord, &views_.next));
+  DP_CO_TRY(made,
+            co_await buffer(device, builder, "next_drafts", kDraftNextRows * kDraftPlansWord, &views_.next));
   co_return Result<void>();
 }
 
@@ -138,9 +139,10 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, uint32_t next_rows, Record 
   [[maybe_unused]] gpu::Buffer* made = nullptr;
   if (!views_.logits.valid()) {
     const uint64_t rows = shape_.most_rows;
-    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_choices", rows * kWord, &views_.choices));
-    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits", rows * shape_.vocab_size * kWord,
-                                    &views_.logits));
+    DP_CO_TRY(made,
+              co_await buffer(*device_, *builder_, "draft_choices", rows * kDraftPlansWord, &views_.choices));
+    DP_CO_TRY(made, co_await buffer(*device_, *builder_, "draft_logits",
+                                    rows * shape_.vocab_size * kDraftPlansWord, &views_.logits));
   }
   DP_CO_CHECK(co_await make_rows(*builder_, need));
   gpu::PlanBuilder builder = *builder_;
@@ -177,9 +179,9 @@ Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed ne
   [[maybe_unused]] gpu::Buffer* made = nullptr;
   if (!params_) {
     DP_CO_TRY(bias_, co_await buffer(*device_, builder, "draft_bias",
-                                     rows * kernels::kMaxLogitBias * 2 * kWord, &views_.bias));
-    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts", rows * shape_.vocab_size * kWord,
-                                    &views_.counts));
+                                     rows * kernels::kMaxLogitBias * 2 * kDraftPlansWord, &views_.bias));
+    DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_counts",
+                                    rows * shape_.vocab_size * kDraftPlansWord, &views_.counts));
     DP_CO_TRY(params_, co_await buffer(*device_, builder, "draft_params", rows * kernels::kSampleParamsStride,
                                        &views_.params));
   }
@@ -187,13 +189,14 @@ Task<Result<void>> DraftPlans::make_rows(gpu::PlanBuilder& builder, DraftNeed ne
     DP_CO_TRY(made, co_await buffer(*device_, builder, "draft_sampler_states",
                                     rows * sizeof(kernels::MoreState), &views_.more));
     const uint64_t words = kernels::breaker_words(shape_.vocab_size);
-    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers", rows * words * kWord,
-                                         &views_.breakers));
+    DP_CO_TRY(breakers_, co_await buffer(*device_, builder, "draft_dry_breakers",
+                                         rows * words * kDraftPlansWord, &views_.breakers));
     views_.past.more = builder.external(*choices_->more());
   }
   if (need.parts.masks && !masks_) {
     const uint64_t words = kernels::mask_words(shape_.vocab_size);
-    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kWord, &views_.masks));
+    DP_CO_TRY(masks_, co_await buffer(*device_, builder, "draft_masks", rows * words * kDraftPlansWord,
+                                      &views_.masks));
   }
   if (need.parts.logprobs) views_.past.logprobs = builder.external(*choices_->logprobs());
   co_return Result<void>();
@@ -207,27 +210,28 @@ Result<void> DraftPlans::write_settings(gpu::Device& device, const GenerationSet
   for (uint32_t row = first; row < first + rows; ++row) {
     DP_CHECK(device.write(*params_, row * kernels::kSampleParamsStride, bytes_of(params)));
     if (!settings.logit_bias.empty()) {
-      const uint64_t at = row * uint64_t{kernels::kMaxLogitBias} * 2 * kWord;
+      const uint64_t at = row * uint64_t{kernels::kMaxLogitBias} * 2 * kDraftPlansWord;
       DP_CHECK(device.write(*bias_, at, bytes_of(settings.logit_bias)));
     }
     if (breakers_) {
-      DP_CHECK(device.write(*breakers_, row * past.breakers.size() * kWord, bytes_of(past.breakers)));
+      DP_CHECK(
+          device.write(*breakers_, row * past.breakers.size() * kDraftPlansWord, bytes_of(past.breakers)));
     }
   }
   return {};
 }
 
 Result<void> DraftPlans::write_rows(gpu::Device& device, std::span<const uint32_t> tokens) const {
-  return device.write(*text_, kernels::kTextRows * kWord, bytes_of(tokens));
+  return device.write(*text_, kernels::kTextRows * kDraftPlansWord, bytes_of(tokens));
 }
 
 Result<void> DraftPlans::write_given(gpu::Device& device, uint32_t drafts) const {
-  return device.write(*text_, kernels::kTextGiven * kWord, bytes_of(drafts));
+  return device.write(*text_, kernels::kTextGiven * kDraftPlansWord, bytes_of(drafts));
 }
 
 Result<void> DraftPlans::write_masks(gpu::Device& device, uint32_t first,
                                      std::span<const std::vector<uint32_t>> masks) const {
-  const uint64_t row_bytes = uint64_t{kernels::mask_words(shape_.vocab_size)} * kWord;
+  const uint64_t row_bytes = uint64_t{kernels::mask_words(shape_.vocab_size)} * kDraftPlansWord;
   for (size_t i = 0; i < masks.size(); ++i) {
     constexpr uint32_t kNoMask = 0;
     const uint64_t at = (first + i) * row_bytes;

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
+double pager_seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -181,7 +181,7 @@ Task<Result<const gpu::Plan*>> ExpertPager::run(const gpu::Plan& plan, uint32_t 
       for (const ExpertSlots::Upload& upload : turn.uploads)
         announce(checkpoint_, page.weights, upload.expert);
       for (const ExpertSlots::Upload& upload : turn.uploads) DP_CO_CHECK(co_await bring(page, upload));
-      figures_.upload_seconds += seconds_since(start);
+      figures_.upload_seconds += pager_seconds_since(start);
       figures_.misses += turn.uploads.size();
       DP_CO_CHECK(write_routes(page, turn, routes, plan.max_rows));
       works = {work};
@@ -202,7 +202,7 @@ Task<Result<std::vector<uint32_t>>> ExpertPager::read_routes(std::span<const gpu
   DP_CO_TRY(const std::vector<uint8_t> read, co_await device_.read(readback_, 0, bytes));
   std::vector<uint32_t> routes(read.size() / sizeof(uint32_t));
   std::memcpy(routes.data(), read.data(), read.size());
-  figures_.wait_seconds += seconds_since(start);
+  figures_.wait_seconds += pager_seconds_since(start);
   co_return routes;
 }
 

@@ -16,7 +16,7 @@
 namespace doppler::model {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
+constexpr uint64_t kImageEncoderWord = sizeof(uint32_t);
 
 uint32_t pairs_of(const formats::ModelConfig& tower) { return tower.rope.rotary_dim / 2; }
 uint32_t deep_count(const formats::ModelConfig& tower) {
@@ -70,7 +70,8 @@ Task<Result<void>> ImageEncoder::make_buffers(gpu::PlanBuilder& builder, kernels
   DP_CO_TRY(tokens_state_,
             co_await buffer(builder, "tokens_state", sizeof(kernels::StepState), &views_.tokens_state));
   DP_CO_TRY(pixels_, co_await buffer(builder, "pixels", rows * patch_bytes(rules_), &views_.pixels));
-  DP_CO_TRY(origins_, co_await buffer(builder, "patch_origins", rows * 2 * kWord, &views_.origins));
+  DP_CO_TRY(origins_,
+            co_await buffer(builder, "patch_origins", rows * 2 * kImageEncoderWord, &views_.origins));
   DP_CO_TRY(const gpu::Buffer* const levels,
             co_await buffer(builder, "levels", sizeof(images::Levels), &views_.levels));
   DP_CO_TRY(unnamed, co_await buffer(builder, "patches", rows * tower_.tower.patch_values * sizeof(float),
@@ -78,9 +79,9 @@ Task<Result<void>> ImageEncoder::make_buffers(gpu::PlanBuilder& builder, kernels
   DP_CO_TRY(taps_, co_await buffer(builder, "position_taps",
                                    rows * std::max(1u, families::taps_each(tower_)) * sizeof(families::Tap),
                                    &views_.taps));
-  DP_CO_TRY(table_,
-            co_await buffer(builder, "patch_axes",
-                            pairs_of(tower_) * 2 * kWord + rows * kernels::kAxesRowBytes, &views_.table));
+  DP_CO_TRY(table_, co_await buffer(builder, "patch_axes",
+                                    pairs_of(tower_) * 2 * kImageEncoderWord + rows * kernels::kAxesRowBytes,
+                                    &views_.table));
   const uint64_t windows = tower_.tower.window == 0 ? 1 : rows;
   DP_CO_TRY(windows_,
             co_await buffer(builder, "patch_windows", windows * kernels::kSpanBytes, &views_.windows));
@@ -127,15 +128,15 @@ Result<void> ImageEncoder::record(gpu::PlanBuilder& builder, const EncoderOption
   if (tower_.tower.window != 0) patches.spans.windows = views_.windows;
   const auto record_values = [&](kernels::Context& ctx) {
     return kernels::record(
-        ctx,
-        kernels::PatchValues{.pixels = views_.pixels,
-                             .patches = views_.origins,
-                             .levels = views_.levels,
-                             .x = views_.patches,
-                             .words = static_cast<uint32_t>(most_patches_ * patch_bytes(rules_) / kWord),
-                             .edge = rules_.patch,
-                             .copies = rules_.copies,
-                             .channels_last = rules_.family->values == images::PatchValues::kChannelsLast});
+        ctx, kernels::PatchValues{
+                 .pixels = views_.pixels,
+                 .patches = views_.origins,
+                 .levels = views_.levels,
+                 .x = views_.patches,
+                 .words = static_cast<uint32_t>(most_patches_ * patch_bytes(rules_) / kImageEncoderWord),
+                 .edge = rules_.patch,
+                 .copies = rules_.copies,
+                 .channels_last = rules_.family->values == images::PatchValues::kChannelsLast});
   };
   DP_CHECK(record_plan("patches", most_patches_, graphs_.patches, bound_patches_, views_.patches_state,
                        patches, record_values));
@@ -215,7 +216,8 @@ Result<void> ImageEncoder::write_rows(const images::Picture& tile, const familie
   if (tower_.tower.has_class_row) origins.insert(origins.end(), {kernels::kNoPatch, 0});  // it has no pixels
   DP_CHECK(device_.write(*origins_, 0, bytes_of(origins)));
   std::vector<uint8_t> pixels = tile.rgb;
-  pixels.resize((pixels.size() + kWord - 1) / kWord * kWord);  // what is written are whole words
+  pixels.resize((pixels.size() + kImageEncoderWord - 1) / kImageEncoderWord *
+                kImageEncoderWord);  // what is written are whole words
   DP_CHECK(device_.write(*pixels_, 0, pixels));
   const std::vector<families::Tap> taps = families::position_taps(
       tower_, places, tile.size.height / rules_.patch, tile.size.width / rules_.patch);
@@ -225,7 +227,7 @@ Result<void> ImageEncoder::write_rows(const images::Picture& tile, const familie
   for (uint32_t row = 0; row < rows; ++row) {
     axes.insert(axes.end(), {0u - row, places[row].row - row, places[row].column - row, 0u});
   }
-  return device_.write(*table_, pairs_of(tower_) * 2 * kWord, bytes_of(axes));
+  return device_.write(*table_, pairs_of(tower_) * 2 * kImageEncoderWord, bytes_of(axes));
 }
 
 families::TokenOrder ImageEncoder::order_of(const images::Picture& tile) const {

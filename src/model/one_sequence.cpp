@@ -13,7 +13,7 @@
 namespace doppler::model {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
+constexpr uint64_t kOneSequenceWord = sizeof(uint32_t);
 // Tokens that plain steps chose go from the ring into the text that is searched. When so many are missing there, the
 // host writes them. The ring then still has these and the tokens of steps in flight.
 constexpr size_t kMostUnwritten = 1024;
@@ -21,7 +21,7 @@ constexpr size_t kMostUnwritten = 1024;
 }  // namespace
 
 Task<Result<void>> OneSequence::make_readback() {
-  DP_CO_TRY(readback_, co_await device_.create_readback_ring(parts_.tickets, kMaxBatch * kWord));
+  DP_CO_TRY(readback_, co_await device_.create_readback_ring(parts_.tickets, kMaxBatch * kOneSequenceWord));
   co_return Result<void>();
 }
 
@@ -155,7 +155,7 @@ Result<bool> OneSequence::write_prompt(const Piece& piece) {
   if (parts_.table) DP_CHECK(parts_.table->write(embedded));
   DP_CHECK(device_.write(*parts_.tokens, 0, bytes_of(embedded)));
   if (parts_.has_next_layer && piece.next) {
-    DP_CHECK(device_.write(*parts_.tokens, tokens.size() * kWord, bytes_of(*piece.next)));
+    DP_CHECK(device_.write(*parts_.tokens, tokens.size() * kOneSequenceWord, bytes_of(*piece.next)));
   }
   DP_TRY(const bool has_images, parts_.images.write(device_, piece.pos, tokens, shift_));
   if (has_images) DP_CHECK(parts_.images.write_shift(device_, 0, shift_));
@@ -188,7 +188,8 @@ Result<void> OneSequence::write_text() {
     std::vector<uint32_t> before(settings_.prediction.begin(),
                                  settings_.prediction.begin() + static_cast<ptrdiff_t>(predicted));
     before.push_back(kernels::kNoToken);
-    if (predicted != 0) DP_CHECK(device_.write(to, kernels::kTextTokens * kWord, bytes_of(before)));
+    if (predicted != 0)
+      DP_CHECK(device_.write(to, kernels::kTextTokens * kOneSequenceWord, bytes_of(before)));
     text_begun_ = true;
     text_written_ = 0;
   } else if (text_.size() - text_written_ < kMostUnwritten) {
@@ -196,10 +197,10 @@ Result<void> OneSequence::write_text() {
   }
   const std::vector<uint32_t> tokens(text_.begin() + static_cast<ptrdiff_t>(text_written_), text_.end());
   const uint64_t at = kernels::kTextTokens + base + text_written_;
-  if (!tokens.empty()) DP_CHECK(device_.write(to, at * kWord, bytes_of(tokens)));
+  if (!tokens.empty()) DP_CHECK(device_.write(to, at * kOneSequenceWord, bytes_of(tokens)));
   text_written_ = text_.size();
   const auto written = static_cast<uint32_t>(text_written_);
-  return device_.write(to, kernels::kTextWritten * kWord, bytes_of(written));
+  return device_.write(to, kernels::kTextWritten * kOneSequenceWord, bytes_of(written));
 }
 
 // Writes the last token, the host's drafts and the masks.
@@ -279,11 +280,11 @@ Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
   const uint32_t entry = ring_index_ % kernels::kTokenRing;
   const gpu::Work works[] = {{.plan = step.before},
                              {.plan = &last, .rows = step.rows, .times = step.last_times}};
-  const gpu::ReadbackRequest request{
-      .ring = &readback_,
-      .slot = ticket.slot,
-      .from = {
-          .buffer = parts_.ring->id(), .offset = entry * kWord, .bytes = std::max(1u, step.entries) * kWord}};
+  const gpu::ReadbackRequest request{.ring = &readback_,
+                                     .slot = ticket.slot,
+                                     .from = {.buffer = parts_.ring->id(),
+                                              .offset = entry * kOneSequenceWord,
+                                              .bytes = std::max(1u, step.entries) * kOneSequenceWord}};
   DP_CHECK(device_.submit(std::span(works).subspan(step.before ? 0 : 1), &request));
   if (ticket.has_logprobs) {
     constexpr uint64_t kEntry = sizeof(kernels::LogProbEntry);
@@ -321,10 +322,10 @@ Result<Ticket> OneSequence::decode(std::span<const uint32_t>, const DecodeSteps&
 Task<Result<std::vector<uint32_t>>> OneSequence::tokens(Ticket ticket) {
   const TraceSpan span("wait for tokens");
   DP_CO_TRY(const std::vector<uint8_t> bytes,
-            co_await device_.read(readback_, ticket.slot, std::max(1u, ticket.count) * kWord));
+            co_await device_.read(readback_, ticket.slot, std::max(1u, ticket.count) * kOneSequenceWord));
   if (parts_.watch) DP_CO_CHECK(co_await parts_.watch->check(ticket.slot));
   std::vector<uint32_t> entries(ticket.count);
-  std::memcpy(entries.data(), bytes.data(), entries.size() * kWord);
+  std::memcpy(entries.data(), bytes.data(), entries.size() * kOneSequenceWord);
   note_entries(entries, ticket.rows);
   co_return entries;
 }

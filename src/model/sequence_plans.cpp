@@ -13,7 +13,7 @@
 namespace doppler::model {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
+constexpr uint64_t kSequencePlansWord = sizeof(uint32_t);
 
 bool looks_back(const kernels::SampleParams& params) {
   return params.repeat_penalty != 1.0f || params.presence_penalty != 0 || params.frequency_penalty != 0 ||
@@ -42,8 +42,8 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
       slots_(tables.sequences) {}
 
 Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
-  DP_CO_TRY(readback_,
-            co_await device_.create_readback_ring(tickets_, max_steps() * tables_.sequences * kWord));
+  DP_CO_TRY(readback_, co_await device_.create_readback_ring(
+                           tickets_, max_steps() * tables_.sequences * kSequencePlansWord));
   DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, block_bytes()));
   reading_.assign(block_reads, false);
   co_return Result<void>();
@@ -93,12 +93,13 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   params.greedy = settings.greedy ? 1 : 0;
   DP_CHECK(device_.write(*buffers_.params, slot * kernels::kSampleParamsStride, bytes_of(params)));
   if (!settings.logit_bias.empty()) {
-    DP_CHECK(device_.write(*buffers_.bias, uint64_t{slot} * kernels::kMaxLogitBias * 2 * kWord,
+    DP_CHECK(device_.write(*buffers_.bias, uint64_t{slot} * kernels::kMaxLogitBias * 2 * kSequencePlansWord,
                            bytes_of(settings.logit_bias)));
   }
   if (slots_[slot].settings.masked && !settings.masked) {
     constexpr uint32_t kNoMask = 0;
-    DP_CHECK(device_.write(*choices_.mask(), uint64_t{slot} * kernels::mask_words(vocab_size_) * kWord,
+    DP_CHECK(device_.write(*choices_.mask(),
+                           uint64_t{slot} * kernels::mask_words(vocab_size_) * kSequencePlansWord,
                            bytes_of(kNoMask)));
   }
   slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
@@ -115,20 +116,20 @@ Result<void> SequencePlans::write_past(uint32_t slot, uint32_t end) {
   const PastTokens past = past_tokens(slots_[slot].settings, slots_[slot].recent, end, vocab_size_);
   if (choices_.more()) {
     DP_CHECK(device_.write(*choices_.more(), slot * sizeof(kernels::MoreState), bytes_of(past.more)));
-    DP_CHECK(device_.write(*choices_.breakers(), uint64_t{slot} * past.breakers.size() * kWord,
+    DP_CHECK(device_.write(*choices_.breakers(), uint64_t{slot} * past.breakers.size() * kSequencePlansWord,
                            bytes_of(past.breakers)));
   }
   const std::span counts = std::span(past.counts).first(vocab_size_);
-  DP_CHECK(device_.write(*buffers_.counts, uint64_t{slot} * vocab_size_ * kWord,
+  DP_CHECK(device_.write(*buffers_.counts, uint64_t{slot} * vocab_size_ * kSequencePlansWord,
                          {reinterpret_cast<const uint8_t*>(counts.data()), counts.size_bytes()}));
-  return device_.write(*buffers_.recent, uint64_t{slot} * kernels::kPenaltyRing * kWord,
+  return device_.write(*buffers_.recent, uint64_t{slot} * kernels::kPenaltyRing * kSequencePlansWord,
                        bytes_of(past.recent));
 }
 
 Result<void> SequencePlans::mask(uint32_t slot, std::span<const uint32_t> allowed) {
   DP_CHECK(check_slot(slot));
   const std::vector<uint32_t> row = mask_row(allowed, vocab_size_);
-  return device_.write(*choices_.mask(), uint64_t{slot} * row.size() * kWord, bytes_of(row));
+  return device_.write(*choices_.mask(), uint64_t{slot} * row.size() * kSequencePlansWord, bytes_of(row));
 }
 
 Result<void> SequencePlans::check_step(std::span<const uint32_t> decoding,
@@ -176,7 +177,8 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
       DP_CHECK(write_past(piece.slot, piece.pos + static_cast<uint32_t>(piece.tokens.size())));
     }
   }
-  if (!tokens.empty()) DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kWord, bytes_of(tokens)));
+  if (!tokens.empty())
+    DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kSequencePlansWord, bytes_of(tokens)));
   if (buffers_.table) {
     // A slot that has stopped does not decode again, since its tokens were collected: rows are those of
     // kernels/step/arrange.h.
@@ -245,13 +247,14 @@ Result<Ticket> SequencePlans::submit(const gpu::Plan& base, uint32_t rows, uint3
 Result<Ticket> SequencePlans::submit(std::span<const gpu::Work> works, Ticket ticket) {
   const TraceSpan span(works.back().plan->name);
   ticket.slot = next_ticket_;
-  const uint64_t step_bytes = tables_.sequences * kWord;
+  const uint64_t step_bytes = tables_.sequences * kSequencePlansWord;
   const uint64_t first = ring_index_ % kernels::kStepRing;
-  const gpu::ReadbackRequest request{.ring = &readback_,
-                                     .slot = ticket.slot,
-                                     .from = {.buffer = buffers_.ring->id(),
-                                              .offset = first * step_bytes,
-                                              .bytes = std::max(ticket.count * step_bytes, kWord)}};
+  const gpu::ReadbackRequest request{
+      .ring = &readback_,
+      .slot = ticket.slot,
+      .from = {.buffer = buffers_.ring->id(),
+               .offset = first * step_bytes,
+               .bytes = std::max(ticket.count * step_bytes, kSequencePlansWord)}};
   DP_CHECK(device_.submit(works, &request));
   if (ticket.has_logprobs) {
     const uint64_t entries_bytes = tables_.sequences * sizeof(kernels::LogProbEntry);
@@ -271,9 +274,9 @@ Task<Result<std::vector<uint32_t>>> SequencePlans::tokens(Ticket ticket) {
   const TraceSpan span("wait for tokens");
   const uint64_t count = uint64_t{ticket.count} * tables_.sequences;
   DP_CO_TRY(const std::vector<uint8_t> bytes,
-            co_await device_.read(readback_, ticket.slot, std::max(count, uint64_t{1}) * kWord));
+            co_await device_.read(readback_, ticket.slot, std::max(count, uint64_t{1}) * kSequencePlansWord));
   std::vector<uint32_t> ids(count);
-  std::memcpy(ids.data(), bytes.data(), count * kWord);
+  std::memcpy(ids.data(), bytes.data(), count * kSequencePlansWord);
   for (size_t i = 0; i < ids.size(); ++i) {
     Slot& slot = slots_[i % tables_.sequences];
     if (kernels::is_left_out(ids[i])) {

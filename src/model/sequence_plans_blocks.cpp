@@ -8,7 +8,7 @@
 namespace doppler::model {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
+constexpr uint64_t kSequencePlansBlocksWord = sizeof(uint32_t);
 
 }  // namespace
 
@@ -37,7 +37,7 @@ Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const u
   if (blocks.empty()) return {};
   const std::vector<uint32_t> entries(blocks.begin(), blocks.end());
   const uint64_t table = in_windows ? tables_.windows_table() : tables_.blocks_table();
-  const uint64_t at = table + (uint64_t{slot} * tables_.blocks + first) * kWord;
+  const uint64_t at = table + (uint64_t{slot} * tables_.blocks + first) * kSequencePlansBlocksWord;
   return device_.write(*buffers_.state, at, bytes_of(entries));
 }
 
@@ -48,8 +48,8 @@ gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache, bool in_win
   for (const CachePlace& cache : buffers_.caches) {
     if (cache.in_windows != in_windows) continue;
     const uint64_t bytes = cache.block_bytes;
-    const auto in_cache = static_cast<uint32_t>((cache.offset + block * bytes) / kWord);
-    const auto beside = static_cast<uint32_t>(place / kWord);
+    const auto in_cache = static_cast<uint32_t>((cache.offset + block * bytes) / kSequencePlansBlocksWord);
+    const auto beside = static_cast<uint32_t>(place / kSequencePlansBlocksWord);
     place += bytes;
     const uint32_t from = into_cache ? buffers_.block->id() : cache.buffer->id();
     const uint32_t to = into_cache ? cache.buffer->id() : buffers_.block->id();
@@ -58,7 +58,7 @@ gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache, bool in_win
                                                     into_cache ? beside : in_cache,
                                                     to,
                                                     into_cache ? in_cache : beside,
-                                                    static_cast<uint32_t>(bytes / kWord)};
+                                                    static_cast<uint32_t>(bytes / kSequencePlansBlocksWord)};
     plan.words.insert(plan.words.end(), std::begin(words), std::end(words));
   }
   return plan;

@@ -10,9 +10,9 @@
 namespace doppler::openai {
 namespace {
 
-bool is_nothing(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
+bool is_absent(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
 
-Unexpected wrong(const char* field, const char* wanted, const Json& given) {
+Unexpected wrong_chat_field(const char* field, const char* wanted, const Json& given) {
   return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", field, wanted,
               printable(to_text(given)).c_str());
 }
@@ -21,7 +21,7 @@ Unexpected wrong(const char* field, const char* wanted, const Json& given) {
 Result<Json> read_content(const Json& content, std::vector<std::string>& images) {
   if (content.is_null()) return Json("");
   if (content.is_string()) return content;
-  if (!content.is_array()) return wrong("messages.content", "a text or a list of parts", content);
+  if (!content.is_array()) return wrong_chat_field("messages.content", "a text or a list of parts", content);
   Json parts = Json::array();
   std::string all;
   const size_t images_before = images.size();
@@ -68,10 +68,10 @@ Json read_arguments(const Json* given) {
 Result<Json> read_call(const Json& call) {
   const Json* function = find(call, "function");
   if (!function || !function->is_object())
-    return wrong("messages.tool_calls", "a list of function calls", call);
+    return wrong_chat_field("messages.tool_calls", "a list of function calls", call);
   DP_TRY(const auto id, get_string(call, "id"));
   DP_TRY(const auto name, get_string(*function, "name"));
-  if (!name) return wrong("messages.tool_calls", "a list of calls with a name", call);
+  if (!name) return wrong_chat_field("messages.tool_calls", "a list of calls with a name", call);
   return Json{{"id", id.value_or("")},
               {"type", "function"},
               {"function", {{"name", *name}, {"arguments", read_arguments(find(*function, "arguments"))}}}};
@@ -79,7 +79,7 @@ Result<Json> read_call(const Json& call) {
 
 Result<Json> read_message(const Json& message, std::vector<std::string>& images) {
   static constexpr const char* kRoles[] = {"system", "developer", "user", "assistant", "tool"};
-  if (!message.is_object()) return wrong("messages", "a list of objects", message);
+  if (!message.is_object()) return wrong_chat_field("messages", "a list of objects", message);
   DP_TRY(const auto role, get_string(message, "role"));
   if (!role || std::ranges::find(kRoles, *role) == std::end(kRoles)) {
     return fail(ErrorKind::kInvalidInput,
@@ -88,7 +88,7 @@ Result<Json> read_message(const Json& message, std::vector<std::string>& images)
   }
   const Json* content = find(message, "content");
   const Json* calls = find(message, "tool_calls");
-  const bool has_calls = calls && !is_nothing(*calls);
+  const bool has_calls = calls && !is_absent(*calls);
   if (!content && !has_calls) {
     return fail(ErrorKind::kInvalidInput, "Field \"messages.content\" is missing in a message of role %s.",
                 role->c_str());
@@ -97,7 +97,7 @@ Result<Json> read_message(const Json& message, std::vector<std::string>& images)
   // Chat templates know the older name.
   Json out = {{"role", *role == "developer" ? "system" : *role}, {"content", std::move(shown)}};
   if (has_calls) {
-    if (!calls->is_array()) return wrong("messages.tool_calls", "a list", *calls);
+    if (!calls->is_array()) return wrong_chat_field("messages.tool_calls", "a list", *calls);
     out["tool_calls"] = Json::array();
     for (const Json& call : *calls) {
       DP_TRY(Json read, read_call(call));
@@ -123,14 +123,15 @@ Result<std::set<std::string>> read_allowed(const Json& choice, ChatFields* out) 
   DP_TRY(const auto mode, get_string(of, "mode"));
   const Json* tools = find(of, "tools");
   if ((mode != "auto" && mode != "required") || !tools || !tools->is_array() || tools->empty()) {
-    return wrong("tool_choice", "of mode \"auto\" or \"required\" and with a list of tools", choice);
+    return wrong_chat_field("tool_choice", "of mode \"auto\" or \"required\" and with a list of tools",
+                            choice);
   }
   out->tool_choice = mode == "auto" ? ToolChoice::kAuto : ToolChoice::kRequired;
   std::set<std::string> names;
   for (const Json& tool : *tools) {
     const Json* function = find(tool, "function");
     DP_TRY(const auto name, get_string(function ? *function : tool, "name"));
-    if (!name) return wrong("tool_choice", "with a list of tools that have names", choice);
+    if (!name) return wrong_chat_field("tool_choice", "with a list of tools that have names", choice);
     names.insert(*name);
   }
   return names;
@@ -142,7 +143,7 @@ Result<void> read_tools(const Json& body, ChatFields* out) {
   if (choice && choice->is_string()) {
     const auto& text = choice->text();
     if (text != "auto" && text != "none" && text != "required") {
-      return wrong("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
+      return wrong_chat_field("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
     }
     out->tool_choice = text == "auto"   ? ToolChoice::kAuto
                        : text == "none" ? ToolChoice::kNone
@@ -152,13 +153,14 @@ Result<void> read_tools(const Json& body, ChatFields* out) {
   } else if (choice && !choice->is_null()) {
     const Json* function = find(*choice, "function");
     DP_TRY(const auto name, get_string(function ? *function : *choice, "name"));
-    if (!name) return wrong("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
+    if (!name)
+      return wrong_chat_field("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
     out->tool_choice = ToolChoice::kNamed;
     out->tool_name = *name;
   }
   const Json* tools = find(body, "tools");
-  if (!tools || is_nothing(*tools)) return {};
-  if (!tools->is_array()) return wrong("tools", "a list", *tools);
+  if (!tools || is_absent(*tools)) return {};
+  if (!tools->is_array()) return wrong_chat_field("tools", "a list", *tools);
   Json list = Json::array();
   bool has_named = out->tool_choice != ToolChoice::kNamed;
   std::set<std::string> left_out =
@@ -166,13 +168,13 @@ Result<void> read_tools(const Json& body, ChatFields* out) {
   for (const Json& tool : *tools) {
     const Json* function = find(tool, "function");
     DP_TRY(const auto name, get_string(function ? *function : Json(), "name"));
-    if (!name) return wrong("tools", "a list of functions with a name", tool);
+    if (!name) return wrong_chat_field("tools", "a list of functions with a name", tool);
     has_named |= *name == out->tool_name;
     if (allowed && !left_out.erase(*name) && !allowed->contains(*name)) continue;
     Json made = *function;
     // Templates read the properties, so there must be some object.
     const Json* parameters = find(made, "parameters");
-    if (!parameters || is_nothing(*parameters))
+    if (!parameters || is_absent(*parameters))
       made["parameters"] = {{"type", "object"}, {"properties", Json::object()}};
     list.push_back({{"type", "function"}, {"function", std::move(made)}});
   }
@@ -191,11 +193,11 @@ Result<void> read_tools(const Json& body, ChatFields* out) {
 // Reads texts that the answer may draw on. Only templates that know them use them.
 Result<void> read_documents(const Json& body, ChatFields* out) {
   const Json* documents = find(body, "documents");
-  if (!documents || is_nothing(*documents)) return {};
+  if (!documents || is_absent(*documents)) return {};
   const bool is_list = documents->is_array() && std::ranges::all_of(*documents, [](const Json& document) {
                          return document.is_object();
                        });
-  if (!is_list) return wrong("documents", "a list of objects", *documents);
+  if (!is_list) return wrong_chat_field("documents", "a list of objects", *documents);
   out->documents = *documents;
   return {};
 }
@@ -235,11 +237,11 @@ Result<void> read_template_arguments(const Json& body, ChatFields* out) {
   }
   const Json* arguments = find(body, "chat_template_kwargs");
   if (!arguments || arguments->is_null()) return {};
-  if (!arguments->is_object()) return wrong("chat_template_kwargs", "an object", *arguments);
+  if (!arguments->is_object()) return wrong_chat_field("chat_template_kwargs", "an object", *arguments);
   // Arguments that the request has fields for are refused: they would be said twice.
   for (const auto& [name, value] : arguments->items()) {
     if (name == "messages" || name == "tools" || name == kOpens || name == kContinues)
-      return wrong("chat_template_kwargs", "about other variables", *arguments);
+      return wrong_chat_field("chat_template_kwargs", "about other variables", *arguments);
     out->template_arguments[name] = value;
   }
   return {};

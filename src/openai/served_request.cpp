@@ -53,7 +53,7 @@ constexpr Refused kRefused[] = {
     {"web_search_options", "null", "Nothing is searched for here."},
 };
 
-bool is_nothing(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
+bool is_unset(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
 
 template <size_t N>
 bool is_one_of(const char* const (&names)[N], std::string_view name) {
@@ -62,7 +62,7 @@ bool is_one_of(const char* const (&names)[N], std::string_view name) {
 
 Result<void> check_field(const std::string& name, const Json& value, ServedRequest* out) {
   const bool is_read = is_one_of(kRead, name) || is_generate_option(name) || is_grammar_field(name);
-  if (is_read || is_one_of(kHarmless, name) || is_nothing(value)) return {};
+  if (is_read || is_one_of(kHarmless, name) || is_unset(value)) return {};
   const auto refused = std::ranges::find(kRefused, name, &Refused::name);
   if (refused == std::end(kRefused)) {
     out->ignored.push_back(name);

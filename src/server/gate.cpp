@@ -8,7 +8,7 @@
 namespace doppler::server {
 namespace {
 
-char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // In a time that says nothing of where they differ: digests of equal length are compared to their ends.
 bool equal_keys(const std::string& a, std::string_view b) {
@@ -25,7 +25,7 @@ bool has_key(const std::vector<std::string>& keys, const HttpRequest& request) {
   const std::string_view authorization = request.field("authorization");
   const bool is_bearer = authorization.size() > kBearer.size() &&
                          std::ranges::equal(authorization.substr(0, kBearer.size()), kBearer,
-                                            [](char a, char b) { return ascii_lower(a) == b; });
+                                            [](char a, char b) { return lower_letter(a) == b; });
   if (is_bearer) given = trim(authorization.substr(kBearer.size()));
   bool found = false;
   for (const std::string& key : keys) found |= equal_keys(key, given);
@@ -33,7 +33,7 @@ bool has_key(const std::vector<std::string>& keys, const HttpRequest& request) {
 }
 
 bool equal_names(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
+  return std::ranges::equal(a, b, [](char x, char y) { return lower_letter(x) == lower_letter(y); });
 }
 
 // The host of a Host field, without its port.

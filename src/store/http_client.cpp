@@ -10,8 +10,8 @@
 namespace doppler::store {
 namespace {
 
-constexpr size_t kMostHeadBytes = 256 << 10;  // of all header fields together
-constexpr long kReceiveBuffer = 512 << 10;    // libcurl's largest
+constexpr size_t kHttpClientMostHeadBytes = 256 << 10;  // of all header fields together
+constexpr long kReceiveBuffer = 512 << 10;              // libcurl's largest
 constexpr const char* kUserAgent = "doppler/" DOPPLER_VERSION;
 
 }  // namespace
@@ -55,9 +55,9 @@ struct HttpClient::Exchange {
   // One line of the head. Returning less than the size ends the transfer.
   size_t take_line(std::string_view line) {
     head_bytes += line.size();
-    if (head_bytes > kMostHeadBytes) {
+    if (head_bytes > kHttpClientMostHeadBytes) {
       refused = Error(ErrorKind::kIo, format_text("%s answers with more than %zu bytes of header fields.",
-                                                  shown_url(url).c_str(), kMostHeadBytes));
+                                                  shown_url(url).c_str(), kHttpClientMostHeadBytes));
       return 0;
     }
     const std::string_view text = trim(line);

@@ -15,7 +15,7 @@ namespace doppler::store {
 namespace {
 
 constexpr size_t kMostFiles = 10'000;
-constexpr size_t kMostPathBytes = 1024;
+constexpr size_t kHubMostPathBytes = 1024;
 constexpr size_t kShownChoices = 30;
 // The defaults if the user names no quantisation: small enough for most devices, near the original in quality.
 constexpr const char* kUsualQuantisations[] = {"Q4_K_M", "Q4_0", "Q8_0"};
@@ -39,7 +39,7 @@ bool is_word(std::string_view text) {
 
 // Folders of words: "a/b/c.gguf".
 bool is_clean_path(std::string_view path) {
-  if (path.empty() || path.size() > kMostPathBytes) return false;
+  if (path.empty() || path.size() > kHubMostPathBytes) return false;
   return std::ranges::none_of(split(path, '/'), [](const std::string& part) {
     return part.empty() || part == "." || part == ".." ||
            std::ranges::any_of(part, [](unsigned char c) { return c < ' ' || c == 0x7f || c == '\\'; });

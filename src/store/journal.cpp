@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "The table is written as it lies in memory.");
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kJournalVersion = 1;
 
 constexpr OpenMode kJournalMode{.writes = true, .makes = true, .follows_links = false};
 
@@ -40,7 +40,7 @@ std::optional<Notes> read_notes(const File& file) {
   const auto version = get_integer(*parsed, "version"), bytes = get_integer(*parsed, "bytes");
   const auto piece = get_integer(*parsed, "piece_bytes");
   if (!piece || (*piece && !is_piece_size(**piece))) return {};
-  if (!version || *version != kVersion || !bytes || !*bytes || **bytes <= 0) return {};
+  if (!version || *version != kJournalVersion || !bytes || !*bytes || **bytes <= 0) return {};
   const auto total = static_cast<uint64_t>(**bytes);
   if (total > kMostFileBytes) return {};
   const uint64_t piece_bytes = *piece ? static_cast<uint64_t>(**piece) : kPieceBytes;
@@ -108,7 +108,7 @@ Result<void> Journal::cut(const std::vector<uint64_t>& done, uint64_t piece_byte
 
 Result<void> Journal::write(std::vector<uint64_t> done) {
   done_ = std::move(done);
-  const Json head = {{"version", kVersion},
+  const Json head = {{"version", kJournalVersion},
                      {"bytes", key_.bytes},
                      {"piece_bytes", key_.piece_bytes},
                      {"validator", key_.validator},

@@ -9,7 +9,7 @@
 namespace doppler::store {
 namespace {
 
-constexpr size_t kMostNameBytes = 200;  // room for ".journal" under the 255 of common file systems
+constexpr size_t kUrlMostNameBytes = 200;  // room for ".journal" under the 255 of common file systems
 constexpr size_t kMostUrlBytes = 16384;
 
 int hex_digit(char c) {
@@ -118,7 +118,7 @@ std::string percent_encoded(std::string_view path) {
 }
 
 bool is_safe_file_name(std::string_view name) {
-  if (name.empty() || name.size() > kMostNameBytes || name.front() == '.' || name.front() == '-')
+  if (name.empty() || name.size() > kUrlMostNameBytes || name.front() == '.' || name.front() == '-')
     return false;
   if (name.back() == '.' || name.back() == ' ') return false;
   constexpr std::string_view kRefused = "/\\:*?\"<>|";

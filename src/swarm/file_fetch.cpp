@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr uint32_t kPollMs = 50;     // how soon a stop or a pause's end is noticed
-constexpr size_t kMostRunning = 32;  // requests; each holds a piece in memory
+constexpr uint32_t kFileFetchPollMs = 50;  // how soon a stop or a pause's end is noticed
+constexpr size_t kMostRunning = 32;        // requests; each holds a piece in memory
 constexpr auto kPromptPiece = seconds(1);
 constexpr uint32_t kMostRunningOfPrompt = 2;   // one is sent while the other is judged
 constexpr uint32_t kMostRunningOfSource = 4;   // it is far away, so it takes more to fill the line
@@ -58,7 +58,7 @@ Result<void> FileFetch::run() {
     if (is_disputed_ || is_complete()) break;
     DP_CHECK(start_requests());
     if (running_.empty() && !has_more_to_expect()) break;
-    DP_TRY(const std::vector<store::Ended> ended, client_.wait(kPollMs));
+    DP_TRY(const std::vector<store::Ended> ended, client_.wait(kFileFetchPollMs));
     for (const store::Ended& one : ended) {
       const auto at = std::ranges::find_if(running_, [&](const Exchange& e) { return &e == one.receiver; });
       if (at == running_.end()) continue;  // its peer was dropped meanwhile

@@ -11,8 +11,8 @@
 namespace doppler::swarm {
 namespace {
 
-constexpr uint32_t kPollMs = 50;
-constexpr size_t kMostRunning = 32;
+constexpr uint32_t kHoldingsPollMs = 50;
+constexpr size_t kHoldingsMostRunning = 32;
 
 struct Question : PeerAnswer {
   Question(Holding& of, size_t which, uint64_t bytes)
@@ -61,7 +61,7 @@ Result<std::vector<Holding>> ask_holdings(const std::vector<std::string>& peers,
   const size_t count = peers.size() * files.size();
   while (next < count || client->running() > 0) {
     DP_CHECK(store::check_not_stopped(stop));
-    for (; next < count && client->running() < kMostRunning; ++next) {
+    for (; next < count && client->running() < kHoldingsMostRunning; ++next) {
       const size_t file = next % files.size();
       Holding& holding = holdings[next / files.size()];
       if (holding.problem) continue;
@@ -74,7 +74,7 @@ Result<std::vector<Holding>> ask_holdings(const std::vector<std::string>& peers,
                               .is_direct = true},
                              question));
     }
-    DP_TRY(const std::vector<store::Ended> ended, client->wait(kPollMs));
+    DP_TRY(const std::vector<store::Ended> ended, client->wait(kHoldingsPollMs));
     for (const store::Ended& one : ended) take_answer(one, files);
   }
   return holdings;

@@ -12,8 +12,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr int kPollMs = 100;  // how soon the end is noticed
-constexpr auto kFirstPause = milliseconds(250),
+constexpr int kNearbyPollMs = 100;  // how soon the end is noticed
+constexpr auto kNearbyFirstPause = milliseconds(250),
                kLongestPause = milliseconds(4000);  // between questions, doubled
 constexpr size_t kMostFound = 64;
 constexpr int kMostAnswers = 20;  // a second
@@ -48,7 +48,7 @@ void Announcer::run() {
   auto second = Clock::now();
   int answers = 0;
   while (!ends_) {
-    const auto question = socket_.receive(kPollMs, kMostMdnsBytes);
+    const auto question = socket_.receive(kNearbyPollMs, kMostMdnsBytes);
     if (Clock::now() - second > std::chrono::seconds(1)) {
       second = Clock::now();
       answers = 0;
@@ -91,14 +91,14 @@ Finder::~Finder() {
 
 void Finder::run() {
   auto next = Clock::now();
-  auto pause = kFirstPause;
+  auto pause = kNearbyFirstPause;
   while (!ends_) {
     if (Clock::now() >= next) {
       for (const NetworkInterface& by : interfaces_of("")) socket_.send_to_all(by, mdns_question());
       next = Clock::now() + pause;
       pause = std::min(kLongestPause, pause * 2);
     }
-    const auto datagram = socket_.receive(kPollMs, kMostMdnsBytes);
+    const auto datagram = socket_.receive(kNearbyPollMs, kMostMdnsBytes);
     if (!datagram) continue;
     for (const MdnsService& service : parse_mdns_answer(datagram->bytes)) {
       if (service.number == number_) continue;

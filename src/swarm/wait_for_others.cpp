@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr uint32_t kPollMs = 100;
+constexpr uint32_t kWaitForOthersPollMs = 100;
 constexpr uint32_t kMostMisses = 3;  // in a row: the peer is away, or does not fetch this model
 constexpr auto kAskEvery = seconds(1);
 constexpr store::HttpTimes kTimes{.connect_seconds = 2, .stall_seconds = 2};
@@ -65,7 +65,7 @@ Result<void> Fetcher::wait_for_others(seconds most) {
           {.url = other.url + path, .range = {}, .if_range = {}, .bearer = {}, .is_direct = true},
           *other.answer));
     }
-    DP_TRY(const std::vector<store::Ended> ended, client->wait(kPollMs));
+    DP_TRY(const std::vector<store::Ended> ended, client->wait(kWaitForOthersPollMs));
     for (const store::Ended& one : ended) {
       const auto at =
           std::ranges::find_if(others, [&](const Other& o) { return o.answer.get() == one.receiver; });

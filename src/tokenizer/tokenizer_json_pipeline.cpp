@@ -15,7 +15,7 @@ namespace {
 
 using StepKind = NormaliserStep::Kind;
 
-constexpr const char* kWhiteSpace = R"(\s+)";
+constexpr const char* kPipelineWhiteSpace = R"(\s+)";
 
 Result<bool> flag(const Json& node, std::string_view key, bool fallback) {
   DP_TRY(const auto value, get_bool(node, key));
@@ -143,7 +143,7 @@ Result<> read_metaspace(const Json& node, VocabSpec& spec) {
                 printable(mark).c_str());
   }
   const std::string when = scheme.value_or(old_prefix ? "always" : "never");
-  if (!spec.splits.empty() && spec.splits.back().pattern == kWhiteSpace) {
+  if (!spec.splits.empty() && spec.splits.back().pattern == kPipelineWhiteSpace) {
     if (when != "always" || spec.splits.size() != 1) {
       return fail(
           ErrorKind::kUnsupported,
@@ -152,7 +152,7 @@ Result<> read_metaspace(const Json& node, VocabSpec& spec) {
           printable(when).c_str());
     }
     spec.splits.clear();
-    spec.normaliser.push_back({StepKind::kReplacePattern, kWhiteSpace, " "});
+    spec.normaliser.push_back({StepKind::kReplacePattern, kPipelineWhiteSpace, " "});
     spec.normaliser.push_back({StepKind::kStripLeft, "", ""});
     spec.normaliser.push_back({StepKind::kStripRight, "", ""});
   }
@@ -196,7 +196,7 @@ Result<> read_pre_tokenizer_steps(const Json& root, VocabSpec& spec, bool& byte_
     } else if (type == "BertPreTokenizer") {
       append_bert_splits(splits);
     } else if (type == "WhitespaceSplit") {
-      splits.push_back({kWhiteSpace, SplitBehaviour::kRemoved});
+      splits.push_back({kPipelineWhiteSpace, SplitBehaviour::kRemoved});
     } else if (type == "Whitespace") {
       splits.push_back({R"(\w+|[^\w\s]+)", SplitBehaviour::kRemoved, true});
     } else {

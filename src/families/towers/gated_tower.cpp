@@ -7,7 +7,7 @@
 namespace doppler::families {
 namespace {
 
-Value block(Builder& b, Value x, uint32_t i) {
+Value gated_tower_block(Builder& b, Value x, uint32_t i) {
   Graph& g = b.graph;
   Value h = b.norm(x, TensorId::kAttentionNorm, i);                            // [R, H]
   auto [q, k, v] = b.qkv(h, i);                                                // [R, H] each
@@ -25,7 +25,7 @@ Value patches(Builder& b) {
 }
 
 Value blocks(Builder& b, Value x) {
-  for (uint32_t i = 0; i < b.config.n_layers; ++i) x = block(b, x, i);  // [R, H]
+  for (uint32_t i = 0; i < b.config.n_layers; ++i) x = gated_tower_block(b, x, i);  // [R, H]
   return x;
 }
 

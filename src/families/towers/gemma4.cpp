@@ -37,7 +37,7 @@ std::array<Value, 3> limited_qkv(Builder& b, Value h, uint32_t i) {
   return {g.slice(qkv, 0, n), g.slice(qkv, n, n), g.slice(qkv, 2 * n, n)};
 }
 
-Value attention(Builder& b, Value h, uint32_t i) {
+Value gemma4_tower_attention(Builder& b, Value h, uint32_t i) {
   const formats::ModelConfig& c = b.config;
   auto [q, k, v] = limited_qkv(b, h, i);                              // [R, H] each
   q = b.rope(b.head_norm(q, TensorId::kQNorm, i), i);                 // [R, H]
@@ -60,10 +60,10 @@ void build_gemma4_patches(Builder& b) {
   Graph& g = b.graph;
   Value x = placed_patches(b);  // [R, H]
   for (uint32_t i = 0; i < b.config.n_layers; ++i) {
-    const Value seen = attention(b, b.norm(x, TensorId::kAttentionNorm, i), i);  // [R, H]
-    x = g.add(x, b.norm(seen, TensorId::kPostAttentionNorm, i));                 // [R, H]
-    const Value made = limited_mlp(b, b.norm(x, TensorId::kFfnNorm, i), i);      // [R, H]
-    x = g.add(x, b.norm(made, TensorId::kPostFfnNorm, i));                       // [R, H]
+    const Value seen = gemma4_tower_attention(b, b.norm(x, TensorId::kAttentionNorm, i), i);  // [R, H]
+    x = g.add(x, b.norm(seen, TensorId::kPostAttentionNorm, i));                              // [R, H]
+    const Value made = limited_mlp(b, b.norm(x, TensorId::kFfnNorm, i), i);                   // [R, H]
+    x = g.add(x, b.norm(made, TensorId::kPostFfnNorm, i));                                    // [R, H]
   }
   g.set_logits(x);
 }

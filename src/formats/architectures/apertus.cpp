@@ -6,6 +6,7 @@
 #include "formats/architectures/xielu.h"
 
 namespace doppler::formats {
+namespace apertus {
 namespace {
 
 using enum TensorId;
@@ -68,9 +69,7 @@ std::vector<GgufField> write_keys(const ModelConfig& config) {
   return fields;
 }
 
-}  // namespace
-
-constinit const Architecture rows::apertus = {
+constexpr Architecture kRow = {
     .family = "apertus",
     .biases = Biases::kConfigKeys,
     .layer = kLayer,
@@ -78,5 +77,10 @@ constinit const Architecture rows::apertus = {
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox, .read = read_keys, .write = write_keys},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .read = read, .keys = kFields},
 };
+
+}  // namespace
+}  // namespace apertus
+
+constinit const Architecture rows::apertus = apertus::kRow;
 
 }  // namespace doppler::formats

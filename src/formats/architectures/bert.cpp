@@ -9,6 +9,7 @@
 #include "formats/position_tensors.h"
 
 namespace doppler::formats {
+namespace bert {
 namespace {
 
 using enum TensorId;
@@ -97,8 +98,9 @@ constexpr Architecture row_of_roberta() {
 }
 
 }  // namespace
+}  // namespace bert
 
-constinit const Architecture rows::bert = kEncoder;
-constinit const Architecture rows::roberta = row_of_roberta();
+constinit const Architecture rows::bert = bert::kEncoder;
+constinit const Architecture rows::roberta = bert::row_of_roberta();
 
 }  // namespace doppler::formats

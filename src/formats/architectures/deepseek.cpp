@@ -11,6 +11,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace deepseek {
 namespace {
 
 using enum TensorId;
@@ -173,9 +174,7 @@ constexpr GgufRow gguf_row(std::span<const std::string_view> architectures) {
           .keys = kGgufLatentKeys};
 }
 
-}  // namespace
-
-constinit const Architecture rows::deepseek = {
+constexpr Architecture kDeepseekRow = {
     .family = "deepseek",
     .layer = kLayer,
     .own_tensors = kTensors,
@@ -187,7 +186,7 @@ constinit const Architecture rows::deepseek = {
                     .keys = kHuggingFaceLatentKeys},
 };
 
-constinit const Architecture rows::mistral4 = {
+constexpr Architecture kMistral4Row = {
     .family = "mistral4",
     .layer = kLayer,
     .own_tensors = kTensors,
@@ -198,5 +197,11 @@ constinit const Architecture rows::mistral4 = {
                     .read = read_mistral,
                     .keys = kHuggingFaceLatentKeys},
 };
+
+}  // namespace
+}  // namespace deepseek
+
+constinit const Architecture rows::deepseek = deepseek::kDeepseekRow;
+constinit const Architecture rows::mistral4 = deepseek::kMistral4Row;
 
 }  // namespace doppler::formats

@@ -3,6 +3,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace ernie4_5 {
 namespace {
 
 constexpr std::string_view kGguf[] = {"ernie4_5"};
@@ -10,9 +11,7 @@ constexpr HuggingFaceType kTypes[] = {{"ernie4_5", WindowRule::kNone}};
 constexpr FieldDefault kDefaults[] = {{"rope_theta", 500000, false},
                                       {"max_position_embeddings", 131072, true}};
 
-}  // namespace
-
-constinit const Architecture rows::ernie4_5 = {
+constexpr Architecture kRow = {
     .family = "ernie4_5",
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kGptJ},
@@ -21,5 +20,10 @@ constinit const Architecture rows::ernie4_5 = {
                     .tied_embeddings = true,
                     .defaults = kDefaults},
 };
+
+}  // namespace
+}  // namespace ernie4_5
+
+constinit const Architecture rows::ernie4_5 = ernie4_5::kRow;
 
 }  // namespace doppler::formats

@@ -9,6 +9,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace ernie4_5_moe {
 namespace {
 
 using enum TensorId;
@@ -75,9 +76,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return out;
 }
 
-}  // namespace
-
-constinit const Architecture rows::ernie4_5_moe = {
+constexpr Architecture kRow = {
     .family = "ernie4_5_moe",
     .layer = kPreNormMoeLayer,
     .own_tensors = kTensors,
@@ -93,5 +92,10 @@ constinit const Architecture rows::ernie4_5_moe = {
                     .read = read,
                     .keys = kHuggingFaceMoeKeys},
 };
+
+}  // namespace
+}  // namespace ernie4_5_moe
+
+constinit const Architecture rows::ernie4_5_moe = ernie4_5_moe::kRow;
 
 }  // namespace doppler::formats

@@ -5,6 +5,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace exaone4 {
 namespace {
 
 constexpr uint32_t kPattern = 4;  // every fourth layer sees everything
@@ -29,9 +30,7 @@ Result<void> read_keys(const GgufKeys&, ModelConfig& config) {
   return {};
 }
 
-}  // namespace
-
-constinit const Architecture rows::exaone4 = {
+constexpr Architecture kRow = {
     .family = "exaone4",
     .window_pattern = kPattern,
     .layer = kPostNormLayer,
@@ -44,5 +43,10 @@ constinit const Architecture rows::exaone4 = {
                     .defaults = kDefaults,
                     .read = read},
 };
+
+}  // namespace
+}  // namespace exaone4
+
+constinit const Architecture rows::exaone4 = exaone4::kRow;
 
 }  // namespace doppler::formats

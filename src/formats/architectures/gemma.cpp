@@ -4,6 +4,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace gemma {
 namespace {
 
 constexpr std::string_view kGguf[] = {"gemma"};
@@ -19,9 +20,7 @@ Result<void> read(const Json& json, ModelConfig& config) {
               printable(act).c_str(), config.architecture.c_str());
 }
 
-}  // namespace
-
-constinit const Architecture rows::gemma = {
+constexpr Architecture kRow = {
     .family = "gemma",
     .activation = ActivationFn::kGeluTanh,
     .layer = kPreNormLayer,
@@ -34,5 +33,10 @@ constinit const Architecture rows::gemma = {
                     .read = read,
                     .keys = kFields},
 };
+
+}  // namespace
+}  // namespace gemma
+
+constinit const Architecture rows::gemma = gemma::kRow;
 
 }  // namespace doppler::formats

@@ -8,6 +8,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace gemma2 {
 namespace {
 
 using enum TensorId;
@@ -59,9 +60,7 @@ std::vector<GgufField> write_keys(const ModelConfig& config) {
   return {{kKeys[0], config.attention_softcap}, {kKeys[1], config.final_softcap}};
 }
 
-}  // namespace
-
-constinit const Architecture rows::gemma2 = {
+constexpr Architecture kRow = {
     .family = "gemma2",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,
@@ -85,5 +84,10 @@ constinit const Architecture rows::gemma2 = {
                     .read = read,
                     .keys = kFields},
 };
+
+}  // namespace
+}  // namespace gemma2
+
+constinit const Architecture rows::gemma2 = gemma2::kRow;
 
 }  // namespace doppler::formats

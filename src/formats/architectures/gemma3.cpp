@@ -6,6 +6,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace gemma3 {
 namespace {
 
 using enum TensorId;
@@ -48,9 +49,7 @@ float attention_scale(const ModelConfig& c) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(c.hidden_dim) / c.n_heads));
 }
 
-}  // namespace
-
-constinit const Architecture rows::gemma3 = {
+constexpr Architecture kGemma3Row = {
     .family = "gemma3",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,
@@ -73,7 +72,7 @@ constinit const Architecture rows::gemma3 = {
 
 // EmbeddingGemma is the same, but tokens also see the tokens after them, and a window counts both sides together. Facts
 // besides: llama.cpp's LLM_ARCH_GEMMA_EMBEDDING.
-constinit const Architecture rows::gemma_embedding = {
+constexpr Architecture kGemmaEmbeddingRow = {
     .family = "gemma_embedding",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,
@@ -93,5 +92,11 @@ constinit const Architecture rows::gemma_embedding = {
                     .defaults = kDefaults,
                     .keys = kEmbeddingFields},
 };
+
+}  // namespace
+}  // namespace gemma3
+
+constinit const Architecture rows::gemma3 = gemma3::kGemma3Row;
+constinit const Architecture rows::gemma_embedding = gemma3::kGemmaEmbeddingRow;
 
 }  // namespace doppler::formats

@@ -13,6 +13,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace gemma3n {
 namespace {
 
 using enum TensorId;
@@ -152,9 +153,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return out;
 }
 
-}  // namespace
-
-constinit const Architecture rows::gemma3n = {
+constexpr Architecture kRow = {
     .family = "gemma3n",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,
@@ -178,5 +177,10 @@ constinit const Architecture rows::gemma3n = {
                     .read = read,
                     .keys = kKeys},
 };
+
+}  // namespace
+}  // namespace gemma3n
+
+constinit const Architecture rows::gemma3n = gemma3n::kRow;
 
 }  // namespace doppler::formats

@@ -15,6 +15,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace gemma4 {
 namespace {
 
 using enum TensorId;
@@ -205,9 +206,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return out;
 }
 
-}  // namespace
-
-constinit const Architecture rows::gemma4 = {
+constexpr Architecture kRow = {
     .family = "gemma4",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,
@@ -231,5 +230,10 @@ constinit const Architecture rows::gemma4 = {
                     .read = read,
                     .keys = kKeys},
 };
+
+}  // namespace
+}  // namespace gemma4
+
+constinit const Architecture rows::gemma4 = gemma4::kRow;
 
 }  // namespace doppler::formats

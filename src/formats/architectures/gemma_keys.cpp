@@ -8,7 +8,7 @@ namespace doppler::formats {
 namespace {
 
 constexpr const char *kFinalCap = "final_logit_softcapping", *kSharedLayers = "attention.shared_kv_layers",
-                     *kLayerInput = "embedding_length_per_layer_input";
+                     *kLayerInputKey = "embedding_length_per_layer_input";
 constexpr uint32_t kMostLayerInput = 1 << 16;  // ten times the largest published models
 
 Result<void> check(const ModelConfig& config) {
@@ -48,14 +48,14 @@ Result<void> read_gguf_gemma(const GgufKeys& keys, ModelConfig& config) {
   config.final_softcap = static_cast<float>(cap);
   DP_TRY(const auto shared, keys.count(kSharedLayers));
   config.shared_kv_layers = shared.value_or(0);
-  DP_TRY(const auto dim, keys.count(kLayerInput));
+  DP_TRY(const auto dim, keys.count(kLayerInputKey));
   config.layer_input.dim = dim.value_or(0);
   return check(config);
 }
 
 std::vector<GgufField> gguf_gemma_fields(const ModelConfig& config) {
   std::vector<GgufField> out = {{kSharedLayers, config.shared_kv_layers},
-                                {kLayerInput, config.layer_input.dim}};
+                                {kLayerInputKey, config.layer_input.dim}};
   if (config.final_softcap != 0) out.push_back({kFinalCap, config.final_softcap});
   return out;
 }

@@ -4,6 +4,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace glm4 {
 namespace {
 
 using enum TensorId;
@@ -24,9 +25,7 @@ constexpr TensorRow kOwnTensors[] = {{.id = kPostAttentionNorm,
                                       .shape = {Dim::kHidden},
                                       .is_norm = true}};
 
-}  // namespace
-
-constinit const Architecture rows::glm4 = {
+constexpr Architecture kRow = {
     .family = "glm4",
     .biases = Biases::kQkvKey,
     .layer = kNormsAroundLayer,
@@ -34,5 +33,10 @@ constinit const Architecture rows::glm4 = {
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kGptJ, .gate_up = "ffn_up"},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kGptJ, .defaults = kDefaults},
 };
+
+}  // namespace
+}  // namespace glm4
+
+constinit const Architecture rows::glm4 = glm4::kRow;
 
 }  // namespace doppler::formats

@@ -7,6 +7,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace glm4_moe {
 namespace {
 
 using enum TensorId;
@@ -73,9 +74,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return out;
 }
 
-}  // namespace
-
-constinit const Architecture rows::glm4_moe = {
+constexpr Architecture kRow = {
     .family = "glm4_moe",
     .biases = Biases::kQkvKey,
     .layer = kLayer,
@@ -92,5 +91,10 @@ constinit const Architecture rows::glm4_moe = {
                     .read = read,
                     .keys = kKeys},
 };
+
+}  // namespace
+}  // namespace glm4_moe
+
+constinit const Architecture rows::glm4_moe = glm4_moe::kRow;
 
 }  // namespace doppler::formats

@@ -7,6 +7,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace gpt_oss {
 namespace {
 
 using enum TensorId;
@@ -55,9 +56,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return out;
 }
 
-}  // namespace
-
-constinit const Architecture rows::gpt_oss = {
+constexpr Architecture kRow = {
     .family = "gpt_oss",
     .biases = Biases::kConfigKeys,
     .window_pattern = 2,
@@ -75,5 +74,10 @@ constinit const Architecture rows::gpt_oss = {
                     .read = read,
                     .keys = kKeys},
 };
+
+}  // namespace
+}  // namespace gpt_oss
+
+constinit const Architecture rows::gpt_oss = gpt_oss::kRow;
 
 }  // namespace doppler::formats

@@ -7,12 +7,30 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace granite {
 namespace {
 
 constexpr std::string_view kGguf[] = {"granite"};
 constexpr HuggingFaceType kTypes[] = {{"granite", WindowRule::kNone}};
 
+constexpr Architecture kRow = {
+    .family = "granite",
+    .biases = Biases::kConfigKeys,
+    .layer = kPreNormLayer,
+    .gguf = {.architectures = kGguf,
+             .pairing = RopePairing::kGptJ,
+             .read = read_gguf_granite,
+             .write = gguf_granite_fields,
+             .keys = kGgufGraniteKeys},
+    .huggingface = {.model_types = kTypes,
+                    .pairing = RopePairing::kNeox,
+                    .tied_embeddings = true,
+                    .read = read_huggingface_granite,
+                    .keys = kHuggingFaceGraniteKeys},
+};
+
 }  // namespace
+}  // namespace granite
 
 Result<void> read_huggingface_granite(const Json& json, ModelConfig& config) {
   DP_TRY(const double embedding, number_or(json, "embedding_multiplier", 1));
@@ -47,20 +65,6 @@ std::vector<GgufField> gguf_granite_fields(const ModelConfig& config) {
           {kGgufGraniteKeys[3], 1 / config.logits_scale}};
 }
 
-constinit const Architecture rows::granite = {
-    .family = "granite",
-    .biases = Biases::kConfigKeys,
-    .layer = kPreNormLayer,
-    .gguf = {.architectures = kGguf,
-             .pairing = RopePairing::kGptJ,
-             .read = read_gguf_granite,
-             .write = gguf_granite_fields,
-             .keys = kGgufGraniteKeys},
-    .huggingface = {.model_types = kTypes,
-                    .pairing = RopePairing::kNeox,
-                    .tied_embeddings = true,
-                    .read = read_huggingface_granite,
-                    .keys = kHuggingFaceGraniteKeys},
-};
+constinit const Architecture rows::granite = granite::kRow;
 
 }  // namespace doppler::formats

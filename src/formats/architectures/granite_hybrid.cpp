@@ -11,6 +11,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace granite_hybrid {
 namespace {
 
 using enum TensorId;
@@ -151,9 +152,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return out;
 }
 
-}  // namespace
-
-constinit const Architecture rows::granite_hybrid = {
+constexpr Architecture kRow = {
     .family = "granite_hybrid",
     .layer = kPreNormMoeLayer,
     .recurrent_layer = kMambaLayer,
@@ -172,5 +171,10 @@ constinit const Architecture rows::granite_hybrid = {
                     .read = read,
                     .keys = kKeys},
 };
+
+}  // namespace
+}  // namespace granite_hybrid
+
+constinit const Architecture rows::granite_hybrid = granite_hybrid::kRow;
 
 }  // namespace doppler::formats

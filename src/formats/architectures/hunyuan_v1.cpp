@@ -6,6 +6,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace hunyuan_v1 {
 namespace {
 
 using enum TensorId;
@@ -82,9 +83,7 @@ Result<void> read_gguf_keys(const GgufKeys& keys, ModelConfig& config) {
   return read_gguf_moe(keys, config);
 }
 
-}  // namespace
-
-constinit const Architecture rows::hunyuan_v1 = {
+constexpr Architecture kHunyuanV1Row = {
     .family = "hunyuan_v1",
     .biases = Biases::kConfigKeys,
     .layer = kLayer,
@@ -93,7 +92,7 @@ constinit const Architecture rows::hunyuan_v1 = {
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .read = read, .keys = kFields},
 };
 
-constinit const Architecture rows::hunyuan_v1_moe = {
+constexpr Architecture kHunyuanV1MoeRow = {
     .family = "hunyuan_v1_moe",
     .biases = Biases::kConfigKeys,
     .layer = kMoeLayer,
@@ -109,5 +108,11 @@ constinit const Architecture rows::hunyuan_v1_moe = {
                     .read = read_moe,
                     .keys = kFields},
 };
+
+}  // namespace
+}  // namespace hunyuan_v1
+
+constinit const Architecture rows::hunyuan_v1 = hunyuan_v1::kHunyuanV1Row;
+constinit const Architecture rows::hunyuan_v1_moe = hunyuan_v1::kHunyuanV1MoeRow;
 
 }  // namespace doppler::formats

@@ -11,6 +11,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace lfm2 {
 namespace {
 
 using enum TensorId;
@@ -170,9 +171,7 @@ constexpr std::string_view kMoeKeys[] = {"conv_L_cache", "full_attn_idxs", "num_
 constexpr std::string_view kGgufKeys[] = {"shortconv.l_cache"};
 constexpr std::string_view kGgufMoeAndConvKeys[] = {"shortconv.l_cache", "expert_count"};
 
-}  // namespace
-
-constinit const Architecture rows::lfm2 = {
+constexpr Architecture kLfm2Row = {
     .family = "lfm2",
     .layer = kAttentionLayer,
     .recurrent_layer = kConvLayer,
@@ -192,7 +191,7 @@ constinit const Architecture rows::lfm2 = {
                     .keys = kKeys},
 };
 
-constinit const Architecture rows::lfm2_moe = {
+constexpr Architecture kLfm2MoeRow = {
     .family = "lfm2_moe",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeConvLayer,
@@ -211,5 +210,11 @@ constinit const Architecture rows::lfm2_moe = {
                     .read = read_huggingface_experts,
                     .keys = kMoeKeys},
 };
+
+}  // namespace
+}  // namespace lfm2
+
+constinit const Architecture rows::lfm2 = lfm2::kLfm2Row;
+constinit const Architecture rows::lfm2_moe = lfm2::kLfm2MoeRow;
 
 }  // namespace doppler::formats

@@ -4,6 +4,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace llama {
 namespace {
 
 constexpr std::string_view kGguf[] = {"llama"};
@@ -14,9 +15,7 @@ Result<void> read_experts(const GgufKeys& keys, ModelConfig& config) {
   return read_gguf_moe(keys, config);
 }
 
-}  // namespace
-
-constinit const Architecture rows::llama = {
+constexpr Architecture kRow = {
     .family = "llama",
     .biases = Biases::kConfigKeys,
     .layer = kPreNormMoeLayer,
@@ -28,5 +27,10 @@ constinit const Architecture rows::llama = {
              .keys = kGgufMoeKeys},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox},
 };
+
+}  // namespace
+}  // namespace llama
+
+constinit const Architecture rows::llama = llama::kRow;
 
 }  // namespace doppler::formats

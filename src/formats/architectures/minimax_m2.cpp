@@ -8,6 +8,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace minimax_m2 {
 namespace {
 
 using enum TensorId;
@@ -66,9 +67,7 @@ Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
   return read_gguf_moe(keys, config);
 }
 
-}  // namespace
-
-constinit const Architecture rows::minimax_m2 = {
+constexpr Architecture kRow = {
     .family = "minimax_m2",
     .layer = kLayer,
     .own_tensors = kTensors,
@@ -83,5 +82,10 @@ constinit const Architecture rows::minimax_m2 = {
                     .read = read,
                     .keys = kKeys},
 };
+
+}  // namespace
+}  // namespace minimax_m2
+
+constinit const Architecture rows::minimax_m2 = minimax_m2::kRow;
 
 }  // namespace doppler::formats

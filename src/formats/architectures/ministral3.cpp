@@ -4,6 +4,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace ministral3 {
 namespace {
 
 constexpr std::string_view kGguf[] = {"mistral3"};
@@ -22,9 +23,7 @@ std::vector<GgufField> write_keys(const ModelConfig& config) {
   return {{kKeys[0], static_cast<float>(config.query_scaling.beta)}};
 }
 
-}  // namespace
-
-constinit const Architecture rows::ministral3 = {
+constexpr Architecture kRow = {
     .family = "ministral3",
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf,
@@ -36,5 +35,10 @@ constinit const Architecture rows::ministral3 = {
              .keys = kKeys},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };
+
+}  // namespace
+}  // namespace ministral3
+
+constinit const Architecture rows::ministral3 = ministral3::kRow;
 
 }  // namespace doppler::formats

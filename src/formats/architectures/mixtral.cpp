@@ -4,6 +4,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace mixtral {
 namespace {
 
 using enum TensorId;
@@ -27,9 +28,7 @@ Result<void> read(const Json& json, ModelConfig& config) {
   return read_huggingface_moe(json, config);
 }
 
-}  // namespace
-
-constinit const Architecture rows::mixtral = {
+constexpr Architecture kRow = {
     .family = "mixtral",
     .layer = kPreNormMoeLayer,
     .own_tensors = kTensors,
@@ -43,5 +42,10 @@ constinit const Architecture rows::mixtral = {
                     .read = read,
                     .keys = kHuggingFaceMoeKeys},
 };
+
+}  // namespace
+}  // namespace mixtral
+
+constinit const Architecture rows::mixtral = mixtral::kRow;
 
 }  // namespace doppler::formats

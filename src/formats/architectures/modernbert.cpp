@@ -9,6 +9,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace modernbert {
 namespace {
 
 using enum TensorId;
@@ -68,9 +69,7 @@ Result<void> read_keys(const GgufKeys& keys, ModelConfig& config) {
   return {};
 }
 
-}  // namespace
-
-constinit const Architecture rows::modernbert = {
+constexpr Architecture kRow = {
     .family = "modernbert",
     .activation = ActivationFn::kGeluErf,
     .window_pattern = kPattern,
@@ -97,5 +96,10 @@ constinit const Architecture rows::modernbert = {
                     .norm_epsilon = "norm_eps",
                     .window = "local_attention"},
 };
+
+}  // namespace
+}  // namespace modernbert
+
+constinit const Architecture rows::modernbert = modernbert::kRow;
 
 }  // namespace doppler::formats

@@ -11,6 +11,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace nemotron_h {
 namespace {
 
 using enum TensorId;
@@ -231,9 +232,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return out;
 }
 
-}  // namespace
-
-constinit const Architecture rows::nemotron_h = {
+constexpr Architecture kRow = {
     .family = "nemotron_h",
     .layer = kLayer,
     .recurrent_layer = kMambaLayer,
@@ -252,5 +251,10 @@ constinit const Architecture rows::nemotron_h = {
                     .keys = kKeys,
                     .prefix = "backbone."},
 };
+
+}  // namespace
+}  // namespace nemotron_h
+
+constinit const Architecture rows::nemotron_h = nemotron_h::kRow;
 
 }  // namespace doppler::formats

@@ -5,6 +5,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace olmo2 {
 namespace {
 
 using enum TensorId;
@@ -41,9 +42,7 @@ Result<void> read_keys(const GgufKeys& keys, ModelConfig& config) {
   return {};
 }
 
-}  // namespace
-
-constinit const Architecture rows::olmo2 = {
+constexpr Architecture kRow = {
     .family = "olmo2",
     .window_pattern = kPattern,
     .layer = kPostNormLayer,
@@ -57,5 +56,10 @@ constinit const Architecture rows::olmo2 = {
                     .defaults = kDefaults,
                     .read = read},
 };
+
+}  // namespace
+}  // namespace olmo2
+
+constinit const Architecture rows::olmo2 = olmo2::kRow;
 
 }  // namespace doppler::formats

@@ -3,6 +3,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace phi3 {
 namespace {
 
 constexpr std::string_view kGguf[] = {"phi3"};
@@ -10,9 +11,7 @@ constexpr HuggingFaceType kTypes[] = {{"phi3", WindowRule::kAllLayers}};
 constexpr FieldDefault kDefaults[] = {{"max_position_embeddings", 4096, true},
                                       {"original_max_position_embeddings", 4096, true}};
 
-}  // namespace
-
-constinit const Architecture rows::phi3 = {
+constexpr Architecture kRow = {
     .family = "phi3",
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf,
@@ -22,5 +21,10 @@ constinit const Architecture rows::phi3 = {
              .gate_up = "ffn_up"},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };
+
+}  // namespace
+}  // namespace phi3
+
+constinit const Architecture rows::phi3 = phi3::kRow;
 
 }  // namespace doppler::formats

@@ -3,6 +3,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace qwen2 {
 namespace {
 
 constexpr std::string_view kGguf[] = {"qwen2", "qwen2vl"};
@@ -13,14 +14,17 @@ constexpr FieldDefault kDefaults[] = {{"max_position_embeddings", 32768, true},
                                       {"sliding_window", 4096, true},
                                       {"max_window_layers", 28, true}};
 
-}  // namespace
-
-constinit const Architecture rows::qwen2 = {
+constexpr Architecture kRow = {
     .family = "qwen2",
     .biases = Biases::kQkv,
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };
+
+}  // namespace
+}  // namespace qwen2
+
+constinit const Architecture rows::qwen2 = qwen2::kRow;
 
 }  // namespace doppler::formats

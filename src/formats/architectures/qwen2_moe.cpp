@@ -11,6 +11,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace qwen2_moe {
 namespace {
 
 using enum TensorId;
@@ -73,9 +74,7 @@ Result<void> read_gguf3(const GgufKeys& keys, ModelConfig& config) {
   return read_gguf_moe(keys, config);
 }
 
-}  // namespace
-
-constinit const Architecture rows::qwen2_moe = {
+constexpr Architecture kQwen2MoeRow = {
     .family = "qwen2_moe",
     .biases = Biases::kQkv,
     .layer = kPreNormMoeLayer,
@@ -91,7 +90,7 @@ constinit const Architecture rows::qwen2_moe = {
                     .keys = kHuggingFaceMoeKeys},
 };
 
-constinit const Architecture rows::qwen3_moe = {
+constexpr Architecture kQwen3MoeRow = {
     .family = "qwen3_moe",
     .layer = kLayer3,
     .gguf = {.architectures = kGguf3,
@@ -105,5 +104,11 @@ constinit const Architecture rows::qwen3_moe = {
                     .read = read3,
                     .keys = kFields3},
 };
+
+}  // namespace
+}  // namespace qwen2_moe
+
+constinit const Architecture rows::qwen2_moe = qwen2_moe::kQwen2MoeRow;
+constinit const Architecture rows::qwen3_moe = qwen2_moe::kQwen3MoeRow;
 
 }  // namespace doppler::formats

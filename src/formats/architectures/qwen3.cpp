@@ -4,6 +4,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace qwen3 {
 namespace {
 
 using enum TensorId;
@@ -21,9 +22,7 @@ constexpr std::string_view kFields[] = {"use_qk_norm"};
 
 Result<void> read(const Json& json, ModelConfig&) { return require_truth(json, "use_qk_norm", true); }
 
-}  // namespace
-
-constinit const Architecture rows::qwen3 = {
+constexpr Architecture kRow = {
     .family = "qwen3",
     .layer = kLayer,
     .truncatable = true,
@@ -34,5 +33,10 @@ constinit const Architecture rows::qwen3 = {
                     .read = read,
                     .keys = kFields},
 };
+
+}  // namespace
+}  // namespace qwen3
+
+constinit const Architecture rows::qwen3 = qwen3::kRow;
 
 }  // namespace doppler::formats

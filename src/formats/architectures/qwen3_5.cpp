@@ -14,6 +14,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace qwen3_5 {
 namespace {
 
 using enum TensorId;
@@ -197,9 +198,7 @@ constexpr std::string_view kMoeKeys[] = {"linear_conv_kernel_dim", "attn_output_
 constexpr std::string_view kGgufKeys[] = {"ssm.conv_kernel", "ssm.state_size"};
 constexpr std::string_view kGgufMoeAndStateKeys[] = {"ssm.conv_kernel", "ssm.state_size", "expert_count"};
 
-}  // namespace
-
-constinit const Architecture rows::qwen3_5 = {
+constexpr Architecture kQwen35Row = {
     .family = "qwen3_5",
     .layer = kAttentionLayer,
     .recurrent_layer = kDeltaLayer,
@@ -220,7 +219,7 @@ constinit const Architecture rows::qwen3_5 = {
                     .keys = kKeys},
 };
 
-constinit const Architecture rows::qwen3_5_moe = {
+constexpr Architecture kQwen35MoeRow = {
     .family = "qwen3_5_moe",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeDeltaLayer,
@@ -241,7 +240,7 @@ constinit const Architecture rows::qwen3_5_moe = {
                     .keys = kMoeKeys},
 };
 
-constinit const Architecture rows::qwen3_next = {
+constexpr Architecture kQwen3NextRow = {
     .family = "qwen3_next",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeDeltaLayer,
@@ -260,5 +259,12 @@ constinit const Architecture rows::qwen3_next = {
                     .read = read_huggingface_experts,
                     .keys = kMoeKeys},
 };
+
+}  // namespace
+}  // namespace qwen3_5
+
+constinit const Architecture rows::qwen3_5 = qwen3_5::kQwen35Row;
+constinit const Architecture rows::qwen3_5_moe = qwen3_5::kQwen35MoeRow;
+constinit const Architecture rows::qwen3_next = qwen3_5::kQwen3NextRow;
 
 }  // namespace doppler::formats

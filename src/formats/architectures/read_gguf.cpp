@@ -179,7 +179,7 @@ struct Refused {
   std::string_view key;
   double neutral;
 };
-constexpr Refused kRefused[] = {
+constexpr Refused kRefusedGguf[] = {
     {"attn_logit_softcapping", 0},
     {"final_logit_softcapping", 0},
     {"router_logit_softcapping", 0},
@@ -204,7 +204,7 @@ constexpr Refused kRefused[] = {
 };
 
 Result<void> refuse_others(const GgufKeys& keys, const GgufRow& row, const ModelConfig& config) {
-  for (const Refused& refused : kRefused) {
+  for (const Refused& refused : kRefusedGguf) {
     if (std::ranges::find(row.keys, refused.key) != row.keys.end()) continue;
     const std::string key(refused.key);
     DP_TRY(const double number, keys.number(key.c_str(), refused.neutral));

@@ -8,11 +8,11 @@ namespace doppler::formats {
 namespace {
 
 // A field that changes the maths, unless it holds the number given here, false for 0, or null.
-struct Refused {
+struct RefusedField {
   std::string_view key;
   double neutral;
 };
-constexpr Refused kRefused[] = {
+constexpr RefusedField kRefusedFields[] = {
     // scales, caps, biases and norms
     {"final_logit_softcapping", 0},
     {"embedding_multiplier", 1},
@@ -86,7 +86,7 @@ constexpr std::string_view kQuantMethods[] = {"fp8", "fbgemm_fp8", "compressed-t
 }  // namespace
 
 Result<void> refuse_others(const Json& json, const HuggingFaceRow& row, const ModelConfig& config) {
-  for (const Refused& field : kRefused) {
+  for (const RefusedField& field : kRefusedFields) {
     const Json* value = find(json, field.key);
     if (!value || is_neutral(*value, field.neutral)) continue;
     if (std::ranges::find(row.keys, field.key) != row.keys.end()) continue;

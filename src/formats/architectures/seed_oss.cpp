@@ -3,6 +3,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace seed_oss {
 namespace {
 
 using enum TensorId;
@@ -16,9 +17,7 @@ constexpr TensorRow kOwnTensors[] = {{.id = kFfnNorm,
                                       .shape = {Dim::kHidden},
                                       .is_norm = true}};
 
-}  // namespace
-
-constinit const Architecture rows::seed_oss = {
+constexpr Architecture kRow = {
     .family = "seed_oss",
     .biases = Biases::kQkvKey,
     .layer = kPreNormLayer,
@@ -26,5 +25,10 @@ constinit const Architecture rows::seed_oss = {
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };
+
+}  // namespace
+}  // namespace seed_oss
+
+constinit const Architecture rows::seed_oss = seed_oss::kRow;
 
 }  // namespace doppler::formats

@@ -5,6 +5,7 @@
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
+namespace smollm3 {
 namespace {
 
 constexpr uint32_t kInterval = 4;
@@ -40,9 +41,7 @@ Result<void> read_keys(const GgufKeys&, ModelConfig& config) {
   return {};
 }
 
-}  // namespace
-
-constinit const Architecture rows::smollm3 = {
+constexpr Architecture kRow = {
     .family = "smollm3",
     .biases = Biases::kConfigKeys,
     .layer = kPreNormLayer,
@@ -54,5 +53,10 @@ constinit const Architecture rows::smollm3 = {
                     .read = read,
                     .keys = kFields},
 };
+
+}  // namespace
+}  // namespace smollm3
+
+constinit const Architecture rows::smollm3 = smollm3::kRow;
 
 }  // namespace doppler::formats

@@ -75,7 +75,7 @@ std::optional<uint32_t> named_id(const Json& config, const char* key, const HfVo
 }
 
 // A JSON object in the folder; an empty one when the file is absent.
-Task<Result<Json>> read_object(const Checkpoint& model, std::string file) {
+Task<Result<Json>> read_hf_tokenizer_object(const Checkpoint& model, std::string file) {
   auto reading = model.read_text(file);
   DP_CO_TRY(const auto text, co_await std::move(reading));
   if (!text) co_return Json(Json::object());
@@ -87,7 +87,7 @@ Task<Result<>> add_chat_template(const Checkpoint& model, GgufHeader& header) {
   const std::string key = "tokenizer.chat_template";
   auto reading_file = model.read_text("chat_template.jinja");
   DP_CO_TRY(auto text, co_await std::move(reading_file));
-  auto reading_config = read_object(model, "tokenizer_config.json");
+  auto reading_config = read_hf_tokenizer_object(model, "tokenizer_config.json");
   DP_CO_TRY(const Json config, co_await std::move(reading_config));
   const Json* member = find(config, "chat_template");
   if (!text && member && member->is_string()) text = member->text();
@@ -106,7 +106,7 @@ Task<Result<>> add_chat_template(const Checkpoint& model, GgufHeader& header) {
 }
 
 Task<Result<>> add_sampling_defaults(const Checkpoint& model, GgufHeader& header) {
-  auto reading = read_object(model, "generation_config.json");
+  auto reading = read_hf_tokenizer_object(model, "generation_config.json");
   DP_CO_TRY(const Json config, co_await std::move(reading));
   DP_CO_TRY(const auto temperature, get_number(config, "temperature"));
   DP_CO_TRY(const auto top_p, get_number(config, "top_p"));
@@ -123,7 +123,7 @@ Task<Result<>> add_hf_tokenizer(const Checkpoint& model, uint32_t vocab_size, Gg
   DP_CO_TRY(const auto text, co_await std::move(reading));
   auto reading_pieces = model.read_text("tokenizer.model");
   DP_CO_TRY(const auto piece_model, co_await std::move(reading_pieces));
-  auto reading_config = read_object(model, "tokenizer_config.json");
+  auto reading_config = read_hf_tokenizer_object(model, "tokenizer_config.json");
   DP_CO_TRY(const Json config, co_await std::move(reading_config));
   if (!text && !piece_model) {
     co_return fail(ErrorKind::kInvalidInput, "%s has neither tokenizer.json nor tokenizer.model.",

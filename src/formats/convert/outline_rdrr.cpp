@@ -128,7 +128,7 @@ Result<> add_gguf_asset(const Checkpoint& model, const ConvertOptions& options, 
   return {};
 }
 
-std::string last_part(std::string path) {
+std::string last_part_of_outline(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   path = path.substr(path.find_last_of('/') + 1);
   if (path.ends_with(".gguf")) path.resize(path.size() - 5);
@@ -147,7 +147,7 @@ Result<> describe(const Checkpoint& model, const ConvertOptions& options, RdrrOu
   RdrrManifest& manifest = outline.manifest;
   manifest.id = options.name;
   if (manifest.id.empty() && model.rdrr()) manifest.id = model.rdrr()->id;
-  if (manifest.id.empty()) manifest.id = last_part(model.name());
+  if (manifest.id.empty()) manifest.id = last_part_of_outline(model.name());
   DP_TRY(manifest.type, source_family(model));
   if (!options.family.empty()) manifest.type = options.family;
   manifest.architecture = options.architecture.is_object() ? options.architecture : Json::object();

@@ -158,12 +158,12 @@ Result<void> lfm2_vl(const Keys& keys, Json& vision, ProjectorConfig& out) {
   return {};
 }
 
-struct Kind {
+struct ProjectorKind {
   std::string_view projector, model_type;
   const char* activation;
   Result<void> (*read)(const Keys& keys, Json& vision, ProjectorConfig& out);
 };
-constexpr Kind kKinds[] = {
+constexpr ProjectorKind kProjectorKinds[] = {
     {"qwen2.5vl_merger", "qwen2_5_vl", "silu", qwen2_5_vl},
     {"qwen3vl_merger", "qwen3_vl", "gelu_pytorch_tanh", qwen3_vl},
     {"glm4v", "glm4v", "silu", glm4v},
@@ -173,9 +173,9 @@ constexpr Kind kKinds[] = {
     {"lfm2", "lfm2_vl", "gelu_pytorch_tanh", lfm2_vl},
 };
 
-Result<const Kind*> find_kind(const std::string& projector) {
+Result<const ProjectorKind*> find_kind(const std::string& projector) {
   std::string known;
-  for (const Kind& kind : kKinds) {
+  for (const ProjectorKind& kind : kProjectorKinds) {
     if (kind.projector == projector) return &kind;
     known += (known.empty() ? "" : ", ") + std::string(kind.projector);
   }
@@ -194,7 +194,7 @@ uint64_t rows_of(const Checkpoint& tensors, const char* tensor) {
 Result<ProjectorConfig> describe_projector(const GgufFile& header, const Checkpoint& tensors) {
   const Keys keys(header);
   DP_TRY(const auto type, keys.file().get_string("clip.projector_type"));
-  DP_TRY(const Kind* const kind, find_kind(type.value_or("")));
+  DP_TRY(const ProjectorKind* const kind, find_kind(type.value_or("")));
   ProjectorConfig out;
   DP_TRY(Json vision, read_blocks(keys, kind->activation));
   DP_TRY(const int64_t rows, keys.count("projection_dim"));

@@ -6,7 +6,9 @@
 namespace doppler::formats {
 namespace {
 
-bool multiply(uint64_t a, uint64_t b, uint64_t& product) { return !__builtin_mul_overflow(a, b, &product); }
+bool multiply_sizes(uint64_t a, uint64_t b, uint64_t& product) {
+  return !__builtin_mul_overflow(a, b, &product);
+}
 
 uint64_t blocks_for(uint64_t count, uint64_t block) { return count / block + (count % block != 0); }
 
@@ -41,13 +43,13 @@ Result<uint64_t> rdrr_tensor_bytes(const RdrrTensor& tensor) {
     if (tensor.shape[d] == 0) {
       return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has a dimension of 0.", name.c_str());
     }
-    if (d != along) fits = fits && multiply(others, tensor.shape[d], others);
+    if (d != along) fits = fits && multiply_sizes(others, tensor.shape[d], others);
   }
   const uint64_t run = dims == 0 ? 1 : tensor.shape[along];
   uint64_t blocks = 0;
   if (tensor.layout == RdrrLayout::kFlat) {
     uint64_t count = 0;
-    fits = fits && multiply(others, run, count);
+    fits = fits && multiply_sizes(others, run, count);
     if (fits && count % type.block_size != 0) {
       return fail(ErrorKind::kInvalidInput,
                   "Tensor \"%s\" has %llu numbers, which is not a multiple of the %s block (%u), as layout "
@@ -56,13 +58,13 @@ Result<uint64_t> rdrr_tensor_bytes(const RdrrTensor& tensor) {
     }
     blocks = count / type.block_size;
   } else {
-    fits = fits && multiply(others, blocks_for(run, type.block_size), blocks);
+    fits = fits && multiply_sizes(others, blocks_for(run, type.block_size), blocks);
   }
   uint64_t bytes = 0;
-  fits = fits && multiply(blocks, type.block_bytes, bytes);
+  fits = fits && multiply_sizes(blocks, type.block_bytes, bytes);
   // The numbers too must be countable: rows are unpacked to 4 bytes each.
   uint64_t numbers = 0;
-  fits = fits && multiply(others, run, numbers) && numbers <= UINT64_MAX / 8;
+  fits = fits && multiply_sizes(others, run, numbers) && numbers <= UINT64_MAX / 8;
   if (!fits || bytes > UINT64_MAX / 2) {
     return fail(ErrorKind::kInvalidInput, "The size of tensor \"%s\" overflows 64 bits.", name.c_str());
   }

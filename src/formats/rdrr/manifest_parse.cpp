@@ -43,9 +43,9 @@ bool has_huge_object(std::string_view text) {
   return false;
 }
 
-class Parser {
+class ManifestParser {
  public:
-  explicit Parser(std::string_view name) : name_(name) {}
+  explicit ManifestParser(std::string_view name) : name_(name) {}
 
   Result<RdrrParsed> run(const Json& document) {
     DP_TRY(RdrrMembers top, RdrrMembers::of(document, "", name_));
@@ -346,7 +346,7 @@ Result<RdrrParsed> parse_rdrr_manifest(std::string_view text, std::string_view n
                 static_cast<unsigned long long>(kRdrrMaxMembers));
   }
   DP_TRY(const Json document, parse_json(text, name, kMaxDepth));
-  return Parser(name).run(document);
+  return ManifestParser(name).run(document);
 }
 
 }  // namespace doppler::formats

@@ -15,7 +15,7 @@ namespace {
 // still in memory when the upload comes (512 MiB at the usual shard size).
 constexpr size_t kAhead = 8;
 // One core hashes about 1.5 GB/s: eight are faster than any disk that a model would be loaded from.
-constexpr unsigned kMaxThreads = 8;
+constexpr unsigned kMaxGateThreads = 8;
 
 enum class State : uint8_t { kToDo, kInWork, kGood, kBad };
 
@@ -63,8 +63,8 @@ class ThreadedGate final : public ShardGate {
 
  private:
   void start_threads() {
-    const size_t useful =
-        std::min<size_t>({std::max(1u, std::thread::hardware_concurrency()), kMaxThreads, states_.size()});
+    const size_t useful = std::min<size_t>(
+        {std::max(1u, std::thread::hardware_concurrency()), kMaxGateThreads, states_.size()});
     for (size_t i = 0; i < useful; ++i) threads_.emplace_back([this] { work(); });
   }
 

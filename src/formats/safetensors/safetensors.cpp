@@ -21,27 +21,27 @@ struct NamedType {
   const char* name;
   DType type;
 };
-constexpr NamedType kTypes[] = {{"F32", DType::kF32},
-                                {"F16", DType::kF16},
-                                {"BF16", DType::kBF16},
-                                {"F64", DType::kF64},
-                                {"I64", DType::kI64},
-                                {"I32", DType::kI32},
-                                {"I16", DType::kI16},
-                                {"I8", DType::kI8},
-                                {"U8", DType::kU8},
-                                {"BOOL", DType::kBool},
-                                {"F8_E4M3", DType::kF8E4M3},
-                                // A model may hold such tensors if no code asks for one.
-                                {"U16", unread::kU16},
-                                {"U32", unread::kU32},
-                                {"U64", unread::kU64},
-                                {"C64", unread::kC64},
-                                {"F8_E5M2", unread::kF8E5M2},
-                                {"F8_E8M0", unread::kF8E8M0},
-                                {"F6_E2M3", unread::kF6E2M3},
-                                {"F6_E3M2", unread::kF6E3M2},
-                                {"F4", unread::kF4}};
+constexpr NamedType kSafetensorsTypes[] = {{"F32", DType::kF32},
+                                           {"F16", DType::kF16},
+                                           {"BF16", DType::kBF16},
+                                           {"F64", DType::kF64},
+                                           {"I64", DType::kI64},
+                                           {"I32", DType::kI32},
+                                           {"I16", DType::kI16},
+                                           {"I8", DType::kI8},
+                                           {"U8", DType::kU8},
+                                           {"BOOL", DType::kBool},
+                                           {"F8_E4M3", DType::kF8E4M3},
+                                           // A model may hold such tensors if no code asks for one.
+                                           {"U16", unread::kU16},
+                                           {"U32", unread::kU32},
+                                           {"U64", unread::kU64},
+                                           {"C64", unread::kC64},
+                                           {"F8_E5M2", unread::kF8E5M2},
+                                           {"F8_E8M0", unread::kF8E8M0},
+                                           {"F6_E2M3", unread::kF6E2M3},
+                                           {"F6_E3M2", unread::kF6E3M2},
+                                           {"F4", unread::kF4}};
 
 // Events of the JSON parser. Depth 1: tensor names; depth 2: fields of a tensor, or "__metadata__".
 class HeaderEvents final : public JsonEvents {
@@ -77,8 +77,9 @@ class HeaderEvents final : public JsonEvents {
       return true;
     }
     if (field_ != "dtype") return unexpected("a string");
-    const auto* found = std::ranges::find_if(kTypes, [&](const NamedType& row) { return text == row.name; });
-    if (found == std::end(kTypes)) {
+    const auto* found =
+        std::ranges::find_if(kSafetensorsTypes, [&](const NamedType& row) { return text == row.name; });
+    if (found == std::end(kSafetensorsTypes)) {
       error = format_text("%s: tensor \"%s\" has the type \"%s\", which this build cannot read.",
                           name_.c_str(), printable(tensor_.name).c_str(), printable(text).c_str());
       return false;

@@ -9,7 +9,7 @@
 namespace doppler::formats {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxIndexDepth = 16;
 
 class IndexEvents final : public JsonEvents {
  public:
@@ -42,7 +42,7 @@ class IndexEvents final : public JsonEvents {
 
   bool start_object() override {
     if (in_map_) return value("an object");
-    if (++depth_ > kMaxDepth) return refuse("is nested too deeply");
+    if (++depth_ > kMaxIndexDepth) return refuse("is nested too deeply");
     if (depth_ == 2 && key_ == "weight_map") {
       if (has_map) return refuse("has two weight maps");
       has_map = in_map_ = true;
@@ -60,7 +60,7 @@ class IndexEvents final : public JsonEvents {
   }
   bool start_array() override {
     if (in_map_ || depth_ == 0) return value("an array");
-    if (++depth_ > kMaxDepth) return refuse("is nested too deeply");
+    if (++depth_ > kMaxIndexDepth) return refuse("is nested too deeply");
     return true;
   }
   bool end_array() override {

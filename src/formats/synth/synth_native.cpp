@@ -12,8 +12,8 @@
 namespace doppler::formats {
 namespace {
 
-constexpr uint64_t kPiece = 4 << 20;  // large enough to hide the system call, small enough for the cache
-constexpr unsigned kMaxThreads = 16;  // beyond, the page cache is the limit
+constexpr uint64_t kPiece = 4 << 20;       // large enough to hide the system call, small enough for the cache
+constexpr unsigned kMaxSynthThreads = 16;  // beyond, the page cache is the limit
 
 // errno, or 0.
 int write_all(const SyntheticModel& model, OpenFile& file, const SynthProgress& progress) {
@@ -31,7 +31,7 @@ int write_all(const SyntheticModel& model, OpenFile& file, const SynthProgress& 
     }
   };
   // The calling thread works too.
-  std::vector<std::thread> threads(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads) - 1);
+  std::vector<std::thread> threads(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxSynthThreads) - 1);
   for (std::thread& thread : threads) thread = std::thread(work, false);
   work(true);
   for (std::thread& thread : threads) thread.join();

@@ -51,7 +51,7 @@ std::vector<uint8_t> make_pool(DType type, float mean, float deviation) {
   return pool;
 }
 
-constexpr uint32_t kLayers70B = 80;
+constexpr uint32_t kSyntheticLayers70B = 80;
 
 TensorRole role_of(TensorId id) {
   switch (id) {
@@ -100,7 +100,7 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
     out.push_back({.name = "rope_freqs.weight", .shape = {divisors.size()}, .numbers = std::move(divisors)});
   }
   const uint32_t n_layers = c.n_layers + c.next_layers;
-  const bool wide_groups = n_layers == kLayers70B && c.n_heads == 8 * c.n_kv_heads;
+  const bool wide_groups = n_layers == kSyntheticLayers70B && c.n_heads == 8 * c.n_kv_heads;
   for (const PlacedTensor& tensor : tensors_of(c)) {
     if (tensor.row->part != 0 || tensor.row->gguf_part != 0) continue;  // within the tensor of part 0
     std::vector<uint64_t> shape = tensor.row->shape.extents(c, tensor.layer);

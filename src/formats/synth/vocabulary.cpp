@@ -9,7 +9,7 @@ namespace doppler::formats {
 namespace {
 
 constexpr uint32_t kNormal = 1, kControl = 3;  // GGUF token types
-constexpr uint32_t kBytes = 256;
+constexpr uint32_t kByteValues = 256;
 constexpr uint32_t kSpecials = 256;  // as Llama 3 has; a sixteenth of a small vocabulary
 // Llama 3's places among the special tokens.
 constexpr uint32_t kBos = 0, kEos = 1, kEndOfTurn = 9;
@@ -26,16 +26,16 @@ std::string utf8(uint32_t code) {  // below U+0800
 // Letters come first, so that the fitting pairs and triples are those that occur in text.
 std::vector<std::string> alphabet() {
   std::string order = "etaoinshrdlucmfwygpbvkxqjz ETAOINSHRDLUCMFWYGPBVKXQJZ.,\n0123456789";
-  std::vector<bool> used(kBytes);
+  std::vector<bool> used(kByteValues);
   std::vector<uint32_t> bytes;
   for (const char c : order) bytes.push_back(static_cast<unsigned char>(c));
   for (const uint32_t byte : bytes) used[byte] = true;
-  for (uint32_t byte = 0; byte < kBytes; ++byte) {
+  for (uint32_t byte = 0; byte < kByteValues; ++byte) {
     if (!used[byte]) bytes.push_back(byte);
   }
-  std::vector<uint32_t> codes(kBytes);
+  std::vector<uint32_t> codes(kByteValues);
   uint32_t next = 0x100;
-  for (uint32_t byte = 0; byte < kBytes; ++byte) codes[byte] = stands_for_itself(byte) ? byte : next++;
+  for (uint32_t byte = 0; byte < kByteValues; ++byte) codes[byte] = stands_for_itself(byte) ? byte : next++;
   std::vector<std::string> letters;
   for (const uint32_t byte : bytes) letters.push_back(utf8(codes[byte]));
   return letters;
@@ -59,10 +59,11 @@ void add_synthetic_vocabulary(GgufHeader& header, uint32_t vocab_size) {
     merges.push_back(left + " " + right);
     tokens.push_back(left + right);
   };
-  for (uint32_t i = 0; i < kBytes * kBytes && tokens.size() < n_normal; ++i) {
-    join(letters[i / kBytes], letters[i % kBytes]);
+  for (uint32_t i = 0; i < kByteValues * kByteValues && tokens.size() < n_normal; ++i) {
+    join(letters[i / kByteValues], letters[i % kByteValues]);
   }
-  for (uint32_t i = 0; tokens.size() < n_normal; ++i) join(tokens[kBytes + i / kBytes], letters[i % kBytes]);
+  for (uint32_t i = 0; tokens.size() < n_normal; ++i)
+    join(tokens[kByteValues + i / kByteValues], letters[i % kByteValues]);
   std::vector<int32_t> types(n_normal, kNormal);
   for (uint32_t i = 0; i < n_specials; ++i) {
     tokens.push_back(special_name(i));

@@ -16,7 +16,7 @@ const Json& anything() {
   return schema;
 }
 
-Json with(const char* key, Json value) {
+Json schema_with(const char* key, Json value) {
   Json out = Json::object();
   out[key] = std::move(value);
   return out;
@@ -86,7 +86,7 @@ void add_orders(const std::vector<Json>& values, size_t count, Json& items, Json
   for (const Json& value : values) {
     Json one = Json::array();
     one.push_back(value);
-    Json item = with("enum", std::move(one));
+    Json item = schema_with("enum", std::move(one));
     if (std::find(items.begin(), items.end(), item) != items.end()) continue;
     Json more = items;
     more.push_back(std::move(item));
@@ -99,14 +99,14 @@ void add_orders(const std::vector<Json>& values, size_t count, Json& items, Json
 Json union_of(Json options) {
   if (options.empty()) return Json(false);
   if (options.size() == 1) return Json(options[0]);
-  return with("anyOf", std::move(options));
+  return schema_with("anyOf", std::move(options));
 }
 
 Json both_of(Json a, Json b) {
   Json all = Json::array();
   all.push_back(std::move(a));
   all.push_back(std::move(b));
-  return with("allOf", std::move(all));
+  return schema_with("allOf", std::move(all));
 }
 
 Said say_condition(const Document& document, const Json& schema, const Schemas& given, NoOpposite& why) {
@@ -154,7 +154,7 @@ Said say_dependencies(const Document& document, const Json& dependencies, const 
     Json then = wanted;
     if (wanted.is_array()) {
       if (wanted.empty()) continue;
-      then = with("required", wanted);
+      then = schema_with("required", wanted);
     }
     if (then == Json(true)) continue;
     // The keyword says nothing about a value that is no object.
@@ -165,14 +165,14 @@ Said say_dependencies(const Document& document, const Json& dependencies, const 
     Json properties = Json::object();
     properties[name] = false;
     Json options = Json::array();
-    options.push_back(with("properties", std::move(properties)));
+    options.push_back(schema_with("properties", std::move(properties)));
     Json there = Json::array();
     there.push_back(name);
     if (!(then == Json(false)))
-      options.push_back(both_of(with("required", std::move(there)), std::move(then)));
+      options.push_back(both_of(schema_with("required", std::move(there)), std::move(then)));
     all.push_back(union_of(std::move(options)));
   }
-  return all.empty() ? Json(true) : with("allOf", std::move(all));
+  return all.empty() ? Json(true) : schema_with("allOf", std::move(all));
 }
 
 Said say_unique_items(const Document& document, const Json& schema, const Schemas& given) {
@@ -271,7 +271,7 @@ Said say_property_names(const Document& document, const Json& names, const Schem
   if (patterns.size() != 1 || has_patterns) return {};
   Json properties = Json::object();
   properties[patterns[0]] = Json::object();
-  Json out = with("patternProperties", std::move(properties));
+  Json out = schema_with("patternProperties", std::move(properties));
   out["additionalProperties"] = false;
   return out;
 }
@@ -300,7 +300,7 @@ Said say_unevaluated_properties(const Document& document, const Json& rest, cons
         (key == "properties" ? properties : patterns)[name] = Json::object();
     }
   }
-  Json out = with("properties", std::move(properties));
+  Json out = schema_with("properties", std::move(properties));
   if (!patterns.empty()) out["patternProperties"] = std::move(patterns);
   out["additionalProperties"] = rest;
   return out;
@@ -319,11 +319,11 @@ Said say_unevaluated_items(const Document& document, const Json& rest, const Sch
       if (key == "items" || key == "prefixItems") most = std::max(most, value.size());
     }
   }
-  if (rest == Json(false)) return with("maxItems", most);
+  if (rest == Json(false)) return schema_with("maxItems", most);
   Json items = Json::array();
   for (size_t i = 0; i < most; ++i) items.push_back(anything());
-  if (items.empty()) return with("items", rest);
-  Json out = with("items", std::move(items));
+  if (items.empty()) return schema_with("items", rest);
+  Json out = schema_with("items", std::move(items));
   out["additionalItems"] = rest;
   return out;
 }

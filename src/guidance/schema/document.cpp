@@ -7,7 +7,7 @@
 namespace doppler::guidance {
 namespace {
 
-constexpr int kMostSteps = 24, kMostNesting = 96;
+constexpr int kMostSteps = 24, kDocumentMostNesting = 96;
 
 struct TypeName {
   const char* name;
@@ -21,7 +21,7 @@ constexpr TypeName kTypes[] = {{"null", kNullBit},       {"boolean", kBooleanBit
 // Objects below the root that have an "$id" ("id" in draft 4): places under "properties" may have a property of that
 // name.
 bool has_inner_id(const Json& json, std::string_view name, bool is_root, int depth) {
-  if (depth > kMostNesting) return true;
+  if (depth > kDocumentMostNesting) return true;
   if (json.is_array()) {
     return std::any_of(json.begin(), json.end(),
                        [&](const Json& item) { return has_inner_id(item, name, false, depth + 1); });

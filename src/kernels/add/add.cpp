@@ -8,12 +8,12 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
-constexpr Variant<Add> kRows[] = {{"add.portable"}};
+constexpr uint32_t kAddMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr Variant<Add> kAddRows[] = {{"add.portable"}};
 
 }  // namespace
 
-std::span<const Variant<Add>> add_variants() { return kRows; }
+std::span<const Variant<Add>> add_variants() { return kAddRows; }
 
 Result<void> record(Context& ctx, const Add& op) {
   if (op.n == 0) return fail(ErrorKind::kInternal, "add of rows of 0 values.");
@@ -22,7 +22,7 @@ Result<void> record(Context& ctx, const Add& op) {
     DP_CHECK(check_view(view, ctx.max_rows * row_bytes, "a row of add"));
   }
   DP_TRY(const auto row, select("add", add_variants(), op, format_text("%u", op.n), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.n, kAddMostInvocations);
   Launch launch{.variant = row->name, .entry = "add/add_portable", .layout = wgsl::add_portable::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N", op.n)};
   launch.bindings = {op.x, op.y, op.sum};

@@ -10,8 +10,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
-constexpr uint32_t kMostOfRow = 256;       // of one that sums a row of thousands
+constexpr uint32_t kAltupMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kMostOfRow = 256;            // of one that sums a row of thousands
 constexpr Variant<AltupMatch> kMatchRows[] = {{"altup_match.portable"}};
 constexpr Variant<AltupPredict> kPredictRows[] = {{"altup_predict.portable"}};
 constexpr Variant<AltupCorrect> kCorrectRows[] = {{"altup_correct.portable"}};
@@ -30,7 +30,7 @@ Result<void> check(const Context& ctx, const Op& op, uint32_t coefficients) {
 
 // One invocation a column.
 Result<void> dispatch_columns(Context& ctx, Launch& launch, uint32_t n, float router_scale) {
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), n, kAltupMostInvocations);
   launch.consts.push_back(u32_const("WORKGROUP", workgroup));
   launch.consts.push_back(u32_const("N", n));
   launch.consts.push_back(f32_const("ROUTER_SCALE", router_scale));

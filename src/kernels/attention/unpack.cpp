@@ -10,13 +10,13 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kWorkgroup = 128;
+constexpr uint32_t kUnpackWorkgroup = 128;
 
-constexpr Variant<Attention> kRows[] = {{.name = "attention_unpack.portable"}};
+constexpr Variant<Attention> kUnpackRows[] = {{.name = "attention_unpack.portable"}};
 
 }  // namespace
 
-std::span<const Variant<Attention>> attention_unpack_variants() { return kRows; }
+std::span<const Variant<Attention>> attention_unpack_variants() { return kUnpackRows; }
 
 Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row) {
   if (op.cache.format != CacheFormat::kQ8_0) return op;
@@ -35,9 +35,10 @@ Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row) {
   const bool row_runs = each_row && (many || ctx.max_rows == 1);
   Launch launch{
       .variant = row->name, .entry = "attention/attention_unpack", .layout = wgsl::attention_unpack::kLayout};
-  launch.consts = {u32_const("D8", op.cache.padded_head_dim() / 8), u32_const("CTX_LEN", op.cache.ctx_len),
-                   u32_const("WINDOW", op.window == 0 ? UINT32_MAX : op.window),
-                   u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), kWorkgroup, kWorkgroup))};
+  launch.consts = {
+      u32_const("D8", op.cache.padded_head_dim() / 8), u32_const("CTX_LEN", op.cache.ctx_len),
+      u32_const("WINDOW", op.window == 0 ? UINT32_MAX : op.window),
+      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), kUnpackWorkgroup, kUnpackWorkgroup))};
   add_tables(launch, ctx.tables, op.cache.in_windows, op.each_row);
   add_ring(launch, op.cache.ring_len);
   if (many) launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
@@ -48,7 +49,8 @@ Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row) {
   }
   launch.bindings = {ctx.state, op.cache.k, op.cache.v, out.cache.k, out.cache.v};
   const uint32_t runs = row_runs ? rows.most : many ? kMaxPieces : 1;
-  const uint32_t useful = (visible_keys(op) * op.cache.padded_head_dim() / 8 + kWorkgroup - 1) / kWorkgroup;
+  const uint32_t useful =
+      (visible_keys(op) * op.cache.padded_head_dim() / 8 + kUnpackWorkgroup - 1) / kUnpackWorkgroup;
   // Whatever the context: each workgroup goes on to further keys.
   const uint32_t workgroups = kTargetWorkgroups.of(ctx.plan.caps());
   launch.grid = {.x = std::clamp(workgroups / (op.cache.n_kv_heads * runs), 1u, useful),

@@ -228,7 +228,7 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
      {.kernel = DecodeKernel::kWorkgroup, .splits = true, .workgroup = 128}},
 }};
 
-constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
+constexpr uint32_t kNeedMatrixUnits = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
 // The common constants of attention_prefill and attention_skinny.
 constexpr PrefillConstants kMatrixTiles = {.kernel = PrefillKernel::kMatrix};
@@ -248,7 +248,7 @@ constexpr PrefillConstants kPortableTiles = {.kernel = PrefillKernel::kTiles,
 const std::array<AttentionPrefillRow, 4> kPrefill = {{
     {{.name = "attention_prefill.matrix",
       .lane = Lane::kMatrix,
-      .needs = kNeedMatrix,
+      .needs = kNeedMatrixUnits,
       .refuse = fits_fragments},
      kMatrixTiles},
     {{.name = "attention_prefill.cpu", .refuse = only_cpu},
@@ -283,7 +283,7 @@ const std::array<AttentionPrefillRow, 8> kSkinny = {{
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.portable"}},
     {{.name = "attention_skinny.matrix",
       .lane = Lane::kMatrix,
-      .needs = kNeedMatrix,
+      .needs = kNeedMatrixUnits,
       .refuse = one_sequence_and_fits_fragments},
      kMatrixTiles},
     {{.name = "attention_skinny.rows32", .refuse = one_sequence_and_narrow}, kNarrowTiles},

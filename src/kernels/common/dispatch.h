@@ -30,6 +30,8 @@ struct Launch {
 // Label: ctx.op_label.
 Result<void> dispatch(Context& ctx, const Launch& launch);
 
+inline constexpr uint64_t kWord = sizeof(uint32_t);  // the unit of every buffer
+
 // Bound where a kernel's binding is not used in this recording, since WebGPU wants something in every
 // binding.
 inline constexpr uint64_t kUnusedBytes = 16;

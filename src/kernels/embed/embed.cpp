@@ -10,12 +10,12 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kColumns = 8;  // of one invocation
-constexpr uint32_t kMostInvocations = 64;
-constexpr Variant<Embed> kRows[] = {{.name = "embed.portable"}};
+constexpr uint32_t kEmbedMostInvocations = 64;
+constexpr Variant<Embed> kEmbedRows[] = {{.name = "embed.portable"}};
 
 }  // namespace
 
-std::span<const Variant<Embed>> embed_variants() { return kRows; }
+std::span<const Variant<Embed>> embed_variants() { return kEmbedRows; }
 
 Result<void> record(Context& ctx, const Embed& op) {
   const Weight& table = op.table;
@@ -26,7 +26,7 @@ Result<void> record(Context& ctx, const Embed& op) {
          select("embed", embed_variants(), op, format_text("%s %ux%u", format, table.n, table.k), ctx));
   const WeightLayout layout = weight_layout(table.format, table.n, table.k);
   const uint32_t eights = (table.k + kColumns - 1) / kColumns;
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), eights, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), eights, kEmbedMostInvocations);
   Launch launch{.variant = row->name, .entry = "embed/embed_rows", .layout = wgsl::embed_rows::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup)};
   launch.substitutions = {{"linear/weights/format", weight_fragment(table.format, false)}};

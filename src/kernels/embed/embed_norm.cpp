@@ -12,17 +12,17 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 512;
-constexpr uint32_t kMostColumns = 16384;  // they lie in the registers of one workgroup
+constexpr uint32_t kEmbedNormMostInvocations = 512;
+constexpr uint32_t kEmbedNormMostColumns = 16384;  // they lie in the registers of one workgroup
 
-constexpr Variant<EmbedNorm> kRows[] = {
+constexpr Variant<EmbedNorm> kEmbedNormRows[] = {
     {.name = "embed_norm.row", .refuse = refuse_embed_norm_row},
     {.name = "embed_norm.apart"},
 };
 
 }  // namespace
 
-std::span<const Variant<EmbedNorm>> embed_norm_variants() { return kRows; }
+std::span<const Variant<EmbedNorm>> embed_norm_variants() { return kEmbedNormRows; }
 
 Result<void> check_embed_norm(const EmbedNorm& op) {
   const uint64_t row_bytes = uint64_t{op.table.k} * sizeof(float);
@@ -36,8 +36,9 @@ Result<void> check_embed_norm(const EmbedNorm& op) {
 }
 
 std::string refuse_embed_norm_row(const EmbedNorm& op, const gpu::Caps&) {
-  if (op.table.k % 4 != 0 || op.table.k > kMostColumns) {
-    return format_text("the row length (%u) is not a multiple of 4 up to %u", op.table.k, kMostColumns);
+  if (op.table.k % 4 != 0 || op.table.k > kEmbedNormMostColumns) {
+    return format_text("the row length (%u) is not a multiple of 4 up to %u", op.table.k,
+                       kEmbedNormMostColumns);
   }
   if (op.table.pieces.size() != 1) {
     return format_text("the table lies in %zu buffers, and one is bound", op.table.pieces.size());
@@ -46,7 +47,7 @@ std::string refuse_embed_norm_row(const EmbedNorm& op, const gpu::Caps&) {
 }
 
 uint32_t embed_norm_workgroup(const gpu::Caps& caps, const EmbedNorm& op, uint32_t items) {
-  return workgroup_for(caps, std::max(items, op.table.k / 4), kMostInvocations);
+  return workgroup_for(caps, std::max(items, op.table.k / 4), kEmbedNormMostInvocations);
 }
 
 void add_embed_norm(Launch& launch, const EmbedNorm& op) {
@@ -73,7 +74,7 @@ Result<void> record(Context& ctx, const EmbedNorm& op) {
   const char* format = weight_format_info(op.table.format).name;
   DP_TRY(const auto row, select("embed_norm", embed_norm_variants(), op,
                                 format_text("%s %ux%u", format, op.table.n, op.table.k), ctx));
-  if (row == &kRows[0]) {
+  if (row == &kEmbedNormRows[0]) {
     Launch launch{.variant = row->name, .entry = "embed/embed_norm", .layout = wgsl::embed_norm::kLayout};
     launch.consts = {u32_const("WORKGROUP", embed_norm_workgroup(ctx.plan.caps(), op, 0))};
     launch.bindings = {op.token};

@@ -7,12 +7,12 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
-constexpr Variant<Positions> kRows[] = {{"positions.portable"}};
+constexpr uint32_t kPositionsMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr Variant<Positions> kPositionsRows[] = {{"positions.portable"}};
 
 }  // namespace
 
-std::span<const Variant<Positions>> positions_variants() { return kRows; }
+std::span<const Variant<Positions>> positions_variants() { return kPositionsRows; }
 
 Result<void> record(Context& ctx, const Positions& op) {
   if (op.n == 0 || op.n_positions == 0 || op.n_types == 0) {
@@ -25,7 +25,7 @@ Result<void> record(Context& ctx, const Positions& op) {
   DP_CHECK(check_view(op.types, op.n_types * row_bytes, "the types of positions"));
   DP_CHECK(check_view(op.type_ids, uint64_t{ctx.max_rows} * 4, "the type ids of positions"));
   DP_TRY(const auto row, select("positions", positions_variants(), op, format_text("%u", op.n), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.n, kPositionsMostInvocations);
   Launch launch{
       .variant = row->name, .entry = "embed/positions_portable", .layout = wgsl::positions_portable::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N", op.n),

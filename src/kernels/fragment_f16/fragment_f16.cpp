@@ -7,12 +7,12 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 128;
-constexpr Variant<FragmentF16> kRows[] = {{.name = "fragment_f16.portable"}};
+constexpr uint32_t kFragmentF16MostInvocations = 128;
+constexpr Variant<FragmentF16> kFragmentF16Rows[] = {{.name = "fragment_f16.portable"}};
 
 }  // namespace
 
-std::span<const Variant<FragmentF16>> fragment_f16_variants() { return kRows; }
+std::span<const Variant<FragmentF16>> fragment_f16_variants() { return kFragmentF16Rows; }
 
 Result<void> record(Context& ctx, const FragmentF16& op) {
   if (op.k == 0 || op.k % 16 != 0) {
@@ -21,7 +21,7 @@ Result<void> record(Context& ctx, const FragmentF16& op) {
   DP_CHECK(check_view(op.x, uint64_t{4} * ctx.max_rows * op.k, "x of fragment_f16"));
   DP_CHECK(check_view(op.f16, f16_bytes(ctx.max_rows, op.k), "f16 of fragment_f16"));
   DP_TRY(const auto row, select("fragment_f16", fragment_f16_variants(), op, format_text("%u", op.k), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.k / 4, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.k / 4, kFragmentF16MostInvocations);
   Launch launch{
       .variant = row->name, .entry = "fragment_f16/fragment_f16", .layout = wgsl::fragment_f16::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("F16_COLUMNS", op.k)};

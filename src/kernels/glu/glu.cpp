@@ -9,13 +9,13 @@ namespace doppler::kernels {
 namespace {
 
 // Small workgroups spread one row of a few thousand values over more of the device.
-constexpr uint32_t kMostInvocations = 64;
+constexpr uint32_t kGluMostInvocations = 64;
 
-constexpr Variant<Glu> kRows[] = {{.name = "glu.portable"}};
+constexpr Variant<Glu> kGluRows[] = {{.name = "glu.portable"}};
 
 }  // namespace
 
-std::span<const Variant<Glu>> glu_variants() { return kRows; }
+std::span<const Variant<Glu>> glu_variants() { return kGluRows; }
 
 Result<void> record(Context& ctx, const Glu& op) {
   const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
@@ -42,7 +42,7 @@ Result<void> record(Context& ctx, const Glu& op) {
   DP_TRY(const auto row,
          select("glu", glu_variants(), op, format_text("%s %u", activation_name(op.activate), op.n), ctx));
 
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kGluMostInvocations);
   Launch launch{.variant = row->name, .entry = "glu/glu_portable", .layout = wgsl::glu_portable::kLayout};
   if (op.limit != 0) launch.entry = "glu/glu_limited";
   launch.consts = {u32_const("WORKGROUP", workgroup),

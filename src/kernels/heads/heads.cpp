@@ -10,8 +10,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostOfHead = 256;      // a norm of all columns is of thousands
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kMostOfHead = 256;           // a norm of all columns is of thousands
+constexpr uint32_t kHeadsMostInvocations = 64;  // small workgroups spread one row over more of the device
 constexpr Variant<HeadNorm> kNormRows[] = {{"head_norm.portable"}};
 constexpr Variant<Rotate> kRotateRows[] = {{"rotate.portable"}};
 
@@ -70,7 +70,7 @@ Result<void> record(Context& ctx, const Rotate& op) {
   if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim / 2 * 8ull, "table of rotate"));
   DP_TRY(const auto row, select("rotate", rotate_variants(), op, shape_text(heads), ctx));
   const uint32_t pairs = heads.n_heads * ((heads.head_dim + 1) / 2);
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), pairs, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), pairs, kHeadsMostInvocations);
   Launch launch{
       .variant = row->name, .entry = "heads/rotate_portable", .layout = wgsl::rotate_portable::kLayout};
   launch.consts = place_consts(heads);

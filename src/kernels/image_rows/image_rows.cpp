@@ -13,7 +13,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kImageRowsMostInvocations = 64;  // small workgroups spread one row over more of the device
 constexpr Variant<TableRows> kTableRows[] = {{"table_rows.portable"}};
 constexpr Variant<ImageRows> kImageRows[] = {{"image_rows.portable"}};
 constexpr Variant<MeanParts> kMeanParts[] = {{"mean_parts.portable"}};
@@ -25,7 +25,7 @@ uint64_t floats(uint64_t count) { return count * sizeof(float); }
 
 // One invocation a value.
 void set_grid(const Context& ctx, uint32_t n, Launch& launch) {
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), n, kImageRowsMostInvocations);
   launch.consts.push_back(u32_const("WORKGROUP", workgroup));
   launch.consts.push_back(u32_const("N", n));
   launch.grid = {.x = (n + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};

@@ -9,7 +9,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kLatentMostInvocations = 64;  // small workgroups spread one row over more of the device
 constexpr Variant<HeadPart> kPartRows[] = {{"head_part.portable"}};
 constexpr Variant<LatentHeads> kHeadRows[] = {{"latent_heads.portable"}};
 
@@ -29,7 +29,7 @@ Result<void> record(Context& ctx, const HeadPart& op) {
   DP_TRY(const auto row, select("head_part", head_part_variants(), op,
                                 format_text("%ux%u of %u", op.n_heads, op.n, op.head_dim), ctx));
   const uint32_t columns = op.n_heads * op.n;
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), columns, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), columns, kLatentMostInvocations);
   Launch launch{.variant = row->name, .entry = "latent/head_part", .layout = wgsl::head_part::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N_HEADS", op.n_heads),
                    u32_const("HEAD_DIM", op.head_dim), u32_const("FIRST", op.first), u32_const("N", op.n)};
@@ -54,7 +54,7 @@ Result<void> record(Context& ctx, const LatentHeads& op) {
   DP_TRY(const auto row,
          select("latent_heads", latent_heads_variants(), op,
                 format_text("%u of %u+%u on %u", op.n_heads, op.nope_dim, op.rope_dim, op.rank), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.columns(), kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.columns(), kLatentMostInvocations);
   Launch launch{.variant = row->name, .entry = "latent/latent_heads", .layout = wgsl::latent_heads::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup),
                    u32_const("N_HEADS", op.n_heads),

@@ -8,13 +8,13 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 256;
+constexpr uint32_t kLayerNormMostInvocations = 256;
 
-constexpr Variant<LayerNorm> kRows[] = {{"layer_norm.portable"}};
+constexpr Variant<LayerNorm> kLayerNormRows[] = {{"layer_norm.portable"}};
 
 }  // namespace
 
-std::span<const Variant<LayerNorm>> layer_norm_variants() { return kRows; }
+std::span<const Variant<LayerNorm>> layer_norm_variants() { return kLayerNormRows; }
 
 Result<void> record(Context& ctx, const LayerNorm& op) {
   if (op.n == 0) return fail(ErrorKind::kInternal, "layer_norm of rows of 0 values.");
@@ -25,8 +25,9 @@ Result<void> record(Context& ctx, const LayerNorm& op) {
   Launch launch{.variant = row->name,
                 .entry = "layer_norm/layer_norm_portable",
                 .layout = wgsl::layer_norm_portable::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations)),
-                   u32_const("N", op.n), bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
+  launch.consts = {
+      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kLayerNormMostInvocations)),
+      u32_const("N", op.n), bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
   launch.bindings = {op.x, op.weights};
   add_forms(ctx, launch, op.y, op.n);
   launch.grid = {.rows_axis = 0, .rows_per_group = 1};

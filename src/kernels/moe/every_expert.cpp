@@ -8,13 +8,13 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;
+constexpr uint32_t kEveryExpertMostInvocations = 64;
 
-constexpr Variant<EveryExpert> kRows[] = {{.name = "every_expert.portable"}};
+constexpr Variant<EveryExpert> kEveryExpertRows[] = {{.name = "every_expert.portable"}};
 
 }  // namespace
 
-std::span<const Variant<EveryExpert>> every_expert_variants() { return kRows; }
+std::span<const Variant<EveryExpert>> every_expert_variants() { return kEveryExpertRows; }
 
 Result<void> record(Context& ctx, const EveryExpert& op) {
   const uint32_t n = op.y.n_experts;
@@ -23,7 +23,7 @@ Result<void> record(Context& ctx, const EveryExpert& op) {
   }
   DP_CHECK(check_view(op.y.view, op.y.bytes(ctx.max_rows), "routes of every_expert"));
   DP_TRY(const auto row, select("every_expert", every_expert_variants(), op, format_text("%u", n), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), 2 * n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), 2 * n, kEveryExpertMostInvocations);
   Launch launch{.variant = row->name, .entry = "moe/every_expert", .layout = wgsl::every_expert::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N_EXPERTS", n)};
   launch.bindings = {op.y.view};

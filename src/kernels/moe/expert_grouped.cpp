@@ -14,7 +14,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kUnit = 32;  // columns
+constexpr uint32_t kExpertGroupedUnit = 32;  // columns
 constexpr uint32_t kGroupColumns =
     64;  // outputs of a subgroup of the one kernel, of a workgroup of the other
 
@@ -38,16 +38,17 @@ std::vector<gpu::WgslConst> matrix_consts(Context& ctx, const ExpertLinear& op, 
                                           uint32_t& outputs) {
   constexpr uint32_t kPadding = 8, kCorner = 256 * sizeof(float);
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t units = op.weight.k / kUnit;
+  const uint32_t units = op.weight.k / kExpertGroupedUnit;
   uint32_t subgroups = tunable(ctx.policy, choice, "subgroups", 4, {1, 2, 4});
   uint32_t step_units = tunable(ctx.policy, choice, "step_units", 1, {1, 2, 4});
   const auto bytes = [&] {
-    return subgroups * (kGroupColumns * (step_units * kUnit + kPadding) * 2 + kCorner);
+    return subgroups * (kGroupColumns * (step_units * kExpertGroupedUnit + kPadding) * 2 + kCorner);
   };
   while (step_units > 1 && (units % step_units != 0 || bytes() > caps.max_workgroup_bytes)) step_units /= 2;
   while (subgroups > 1 && bytes() > caps.max_workgroup_bytes) subgroups /= 2;
   outputs = subgroups * kGroupColumns;
-  return {u32_const("SUBGROUPS", subgroups), u32_const("BK", step_units * kUnit), u32_const("UNITS", units)};
+  return {u32_const("SUBGROUPS", subgroups), u32_const("BK", step_units * kExpertGroupedUnit),
+          u32_const("UNITS", units)};
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ Result<void> record_grouped(Context& ctx, const ProductChoice& choice, const Exp
     x = op.x.q8.sub(0, uint64_t{rows} * weight.k);
     x_scales = op.x.q8.sub(plane1, q8_bytes(rows, weight.k) - plane1);
     const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
-    shape = {u32_const("K", weight.k), u32_const("UNITS", layout.padded_k / kUnit),
+    shape = {u32_const("K", weight.k), u32_const("UNITS", layout.padded_k / kExpertGroupedUnit),
              u32_const("ROW_VEC4S", layout.plane0_row_bytes / 16)};
     launch.entry = "moe/grouped_dp4a";
     launch.layout = wgsl::grouped_bindings::kLayout;

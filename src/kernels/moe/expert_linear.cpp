@@ -17,7 +17,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kUnit = 32;  // columns
+constexpr uint32_t kExpertLinearUnit = 32;  // columns
 
 Result<void> check_gate(const Context& ctx, const ExpertLinear& op) {
   if (op.matrices != 2) {
@@ -72,18 +72,18 @@ Result<void> check(const Context& ctx, const ExpertLinear& op) {
 uint32_t outputs_of(const ExpertLinear& op) { return op.gate ? op.n : op.matrices * op.n; }
 
 // Outputs of a workgroup, and the constants that shape it.
-struct Shape {
+struct ExpertLinearShape {
   uint32_t outputs = 1;
   std::vector<gpu::WgslConst> consts;
 };
 
 // As a matvec of the same outputs: half tiles, and slices of the columns until the device is full.
-Shape tile_shape(Context& ctx, const ExpertLinear& op, Choice& choice) {
+ExpertLinearShape tile_shape(Context& ctx, const ExpertLinear& op, Choice& choice) {
   constexpr uint32_t kUnitsEach = 4, kHalf = kTileRows / 2;
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t fitting =
       std::min({kMostTileInvocations.value, caps.max_invocations, caps.max_workgroup_size_x});
-  const uint32_t units = op.weight.k / kUnit;
+  const uint32_t units = op.weight.k / kExpertLinearUnit;
   const bool few = outputs_of(op) * op.routes.n_used / kTileRows < kEnoughTiles.of(caps);
   const uint32_t rows = tunable(ctx.policy, choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   const uint32_t most = std::max(fitting / rows, 1u);
@@ -98,14 +98,15 @@ Shape tile_shape(Context& ctx, const ExpertLinear& op, Choice& choice) {
                      u32_const("SUMS", op.gate ? 2 : 1), u32_const("DEPTH", depth)}};
 }
 
-Shape row_shape(const Context& ctx, const ProductRow& row, const ExpertLinear& op) {
+ExpertLinearShape row_shape(const Context& ctx, const ProductRow& row, const ExpertLinear& op) {
   constexpr uint32_t kCpuWorkgroup = 8, kCpuRows = 4;  // those of matvec
   constexpr uint32_t kMost = 256, kSection = 32;
   const WeightLayout layout = weight_layout(op.weight.format, op.weight.n, op.weight.k);
   const gpu::Caps& caps = ctx.plan.caps();
-  Shape shape{.outputs = kCpuWorkgroup * kCpuRows,
-              .consts = {u32_const("K", op.weight.k), u32_const("ROW_VEC4S", layout.plane0_row_bytes / 16),
-                         u32_const("UNITS", (layout.padded_k + kUnit - 1) / kUnit)}};
+  ExpertLinearShape shape{
+      .outputs = kCpuWorkgroup * kCpuRows,
+      .consts = {u32_const("K", op.weight.k), u32_const("ROW_VEC4S", layout.plane0_row_bytes / 16),
+                 u32_const("UNITS", (layout.padded_k + kExpertLinearUnit - 1) / kExpertLinearUnit)}};
   if (row.algorithm == Algorithm::kWholeRows) {
     shape.consts.push_back(u32_const("WORKGROUP", kCpuWorkgroup));
     shape.consts.push_back(u32_const("ROWS", kCpuRows));
@@ -210,7 +211,7 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const ExpertLinea
   }
   const XViews views = views_of(x, row.q8, ctx.max_rows * x_slots, weight.k);
   Choice noted = choice.choice;
-  const Shape shape =
+  const ExpertLinearShape shape =
       row.algorithm == Algorithm::kTiled ? tile_shape(ctx, op, noted) : row_shape(ctx, row, op);
   Launch launch{.variant = row.name};
   choose_entry(row, weight, launch);

@@ -12,9 +12,9 @@ namespace doppler::kernels {
 namespace {
 
 // One row is all there is in decode, so its workgroup takes what the device grants, four values an invocation.
-constexpr uint32_t kMostInvocations = 1024;
+constexpr uint32_t kExpertNormMostInvocations = 1024;
 
-const std::array<Variant<ExpertNorm>, 2> kRows = {
+const std::array<Variant<ExpertNorm>, 2> kExpertNormRows = {
     {{.name = "expert_norm.subgroup", .lane = Lane::kSubgroups, .needs = kNeedSubgroups},
      {.name = "expert_norm.portable"}}};
 
@@ -49,7 +49,7 @@ Result<void> check(const Context& ctx, const ExpertNorm& op) {
 
 }  // namespace
 
-std::span<const Variant<ExpertNorm>> expert_norm_variants() { return kRows; }
+std::span<const Variant<ExpertNorm>> expert_norm_variants() { return kExpertNormRows; }
 
 Result<void> record(Context& ctx, const ExpertNorm& op) {
   DP_CHECK(check(ctx, op));
@@ -63,15 +63,16 @@ Result<void> record(Context& ctx, const ExpertNorm& op) {
       .entry = in_subgroups ? "moe/expert_norm_subgroup" : "moe/expert_norm_portable",
       .layout = in_subgroups ? wgsl::expert_norm_subgroup::kLayout : wgsl::expert_norm_portable::kLayout};
   launch.subgroups = in_subgroups;
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), op.n / 4, kMostInvocations)),
-                   u32_const("N", op.n),
-                   u32_const("N_USED", used),
-                   f32_const("EPS", op.eps),
-                   bool_const("HAS_SHARED", op.shared.valid()),
-                   bool_const("HAS_GATE", op.shared_gate.valid()),
-                   bool_const("HAS_F32", op.y.f32.valid()),
-                   bool_const("HAS_Q8", op.y.q8.valid()),
-                   u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.n) / 4)};
+  launch.consts = {
+      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), op.n / 4, kExpertNormMostInvocations)),
+      u32_const("N", op.n),
+      u32_const("N_USED", used),
+      f32_const("EPS", op.eps),
+      bool_const("HAS_SHARED", op.shared.valid()),
+      bool_const("HAS_GATE", op.shared_gate.valid()),
+      bool_const("HAS_F32", op.y.f32.valid()),
+      bool_const("HAS_Q8", op.y.q8.valid()),
+      u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.n) / 4)};
   launch.bindings = {op.x,
                      op.routes.view,
                      op.shared.valid() ? op.shared : op.x,

@@ -9,13 +9,13 @@ namespace doppler::kernels {
 namespace {
 
 // Small workgroups spread one row of a few thousand values over more of the device.
-constexpr uint32_t kMostInvocations = 64;
+constexpr uint32_t kExpertSumMostInvocations = 64;
 
-constexpr Variant<ExpertSum> kRows[] = {{.name = "expert_sum.portable"}};
+constexpr Variant<ExpertSum> kExpertSumRows[] = {{.name = "expert_sum.portable"}};
 
 }  // namespace
 
-std::span<const Variant<ExpertSum>> expert_sum_variants() { return kRows; }
+std::span<const Variant<ExpertSum>> expert_sum_variants() { return kExpertSumRows; }
 
 Result<void> record(Context& ctx, const ExpertSum& op) {
   const uint64_t row_bytes = uint64_t{op.n} * sizeof(float);
@@ -34,7 +34,7 @@ Result<void> record(Context& ctx, const ExpertSum& op) {
   DP_CHECK(check_view(op.y, ctx.max_rows * row_bytes, "y of expert_sum"));
   DP_TRY(const auto row,
          select("expert_sum", expert_sum_variants(), op, format_text("%u of %u", used, op.n), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.n, kExpertSumMostInvocations);
   Launch launch{.variant = row->name, .entry = "moe/expert_sum", .layout = wgsl::expert_sum::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N", op.n), u32_const("N_USED", used),
                    bool_const("HAS_SHARED", op.shared.valid()),

@@ -8,13 +8,13 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 256;
+constexpr uint32_t kGroupRoutesMostInvocations = 256;
 
-constexpr Variant<GroupRoutes> kRows[] = {{.name = "group_routes.portable"}};
+constexpr Variant<GroupRoutes> kGroupRoutesRows[] = {{.name = "group_routes.portable"}};
 
 }  // namespace
 
-std::span<const Variant<GroupRoutes>> group_routes_variants() { return kRows; }
+std::span<const Variant<GroupRoutes>> group_routes_variants() { return kGroupRoutesRows; }
 
 Result<void> record(Context& ctx, const GroupRoutes& op) {
   const GroupSizes sizes(op.routes, ctx.max_rows);
@@ -24,7 +24,7 @@ Result<void> record(Context& ctx, const GroupRoutes& op) {
   DP_TRY(const auto row, select("group_routes", group_routes_variants(), op,
                                 format_text("%u slots of %u experts", slots, op.routes.n_experts), ctx));
   Launch launch{.variant = row->name, .entry = "moe/group_routes", .layout = wgsl::group_routes::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), slots, kMostInvocations)),
+  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), slots, kGroupRoutesMostInvocations)),
                    u32_const("N_EXPERTS", op.routes.n_experts), u32_const("N_USED", op.routes.n_used),
                    u32_const("FIXED_ROWS", ctx.fixed_rows), u32_const("TILES", sizes.tiles)};
   launch.bindings = {op.routes.view, ctx.state, op.groups};

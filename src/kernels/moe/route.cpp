@@ -8,9 +8,9 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 128;
+constexpr uint32_t kRouteMostInvocations = 128;
 
-constexpr Variant<Route> kRows[] = {{.name = "route.portable"}};
+constexpr Variant<Route> kRouteRows[] = {{.name = "route.portable"}};
 
 Result<void> check(const Context& ctx, const Route& op) {
   const uint32_t experts = op.y.n_experts, used = op.y.n_used;
@@ -41,7 +41,7 @@ RouterScore score_of(const Route& op) {
 
 }  // namespace
 
-std::span<const Variant<Route>> route_variants() { return kRows; }
+std::span<const Variant<Route>> route_variants() { return kRouteRows; }
 
 Result<void> record(Context& ctx, const Route& op) {
   DP_CHECK(check(ctx, op));
@@ -50,7 +50,7 @@ Result<void> record(Context& ctx, const Route& op) {
          select("route", route_variants(), op,
                 format_text("%u of %u, %s", used, experts, router_score_name(op.score)), ctx));
   Launch launch{.variant = row->name, .entry = "moe/route", .layout = wgsl::route::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), experts, kMostInvocations)),
+  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), experts, kRouteMostInvocations)),
                    u32_const("N_EXPERTS", experts),
                    u32_const("N_USED", used),
                    u32_const("SCORE", static_cast<uint32_t>(score_of(op))),

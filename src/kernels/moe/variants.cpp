@@ -29,7 +29,7 @@ std::string refuse_unless_grouped_matrix(const ProductShape& shape, const gpu::C
   return reason.empty() ? refuse_unless_matrix(shape, caps) : reason;
 }
 
-constexpr ProductTemplate kTemplates[] = {
+constexpr ProductTemplate kMoeTemplates[] = {
     {.suffix = "cpu.dp4a",
      .lane = Lane::kDp4a,
      .needs = kNeedDp4a,
@@ -67,7 +67,7 @@ std::string expert_operation(WeightFormat format) {
 }
 
 std::span<const ProductRow> expert_matvec_variants(WeightFormat format) {
-  static const std::vector<std::vector<ProductRow>> tables = expand_templates("expert_matvec", kTemplates);
+  static const std::vector<std::vector<ProductRow>> tables = expand_templates("expert_matvec", kMoeTemplates);
   return tables[static_cast<size_t>(format)];
 }
 

@@ -15,7 +15,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr float kLog2E = 1.44269504f;
+constexpr float kPersistentLog2E = 1.44269504f;
 // Polls of one invocation; each takes most of a microsecond on a GPU: a fifth of a second.
 constexpr uint32_t kSpinLimit = 1u << 18;
 constexpr uint32_t kMostVectors = 8;  // of eight dimensions an invocation of attention holds
@@ -102,7 +102,7 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
                      static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
 }
 
-constexpr Variant<PersistentLayers> kRows[] = {
+constexpr Variant<PersistentLayers> kPersistentRows[] = {
     {.name = "decode_layers.persistent",
      .lane = Lane::kPersistent,
      .needs = kNeedSubgroups | kNeedDp4a,
@@ -121,7 +121,7 @@ void add_attention_consts(const PersistentLayers& op, const DecodeSizes& head, b
         u32_const("GROUP", op.n_heads / cache.n_kv_heads),
         u32_const("CTX_LEN", cache.ctx_len),
         u32_const("WINDOW", op.window == 0 ? UINT32_MAX : op.window),
-        f32_const("Q_SCALE", op.softcap > 0 ? op.scale / op.softcap : op.scale * kLog2E),
+        f32_const("Q_SCALE", op.softcap > 0 ? op.scale / op.softcap : op.scale * kPersistentLog2E),
         f32_const("SOFTCAP", op.softcap),
         bool_const("HAS_SOFTCAP", op.softcap > 0),
         u32_const("HEADS", head.heads),
@@ -214,7 +214,7 @@ Result<void> check(const Context& ctx, const PersistentLayers& op) {
 
 }  // namespace
 
-std::span<const Variant<PersistentLayers>> decode_layers_variants() { return kRows; }
+std::span<const Variant<PersistentLayers>> decode_layers_variants() { return kPersistentRows; }
 
 Result<std::string> refuse_persistent_layers(Context& ctx, const PersistentLayers& op) {
   const std::string shape =
@@ -223,7 +223,7 @@ Result<std::string> refuse_persistent_layers(Context& ctx, const PersistentLayer
          (resolve<Variant<PersistentLayers>, PersistentLayers>("decode_layers", decode_layers_variants(), op,
                                                                shape, ctx.plan.caps(), ctx.policy)));
   note_choice(ctx, resolved.choice);
-  if (resolved.row == &kRows[0]) return std::string();
+  if (resolved.row == &kPersistentRows[0]) return std::string();
   return resolved.choice.refused.empty() ? std::string("the chain was asked for")
                                          : resolved.choice.refused.front().reason;
 }
@@ -236,7 +236,7 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
   const PersistentStages stages = persistent_stages(op, shape, caps);
   const CacheView& cache = op.layers.front().cache;
   DP_TRY(const std::vector<LayerRange> ranges, layer_ranges(op, caps));
-  Launch launch{.variant = kRows[0].name,
+  Launch launch{.variant = kPersistentRows[0].name,
                 .entry = "persistent/persistent_layers",
                 .layout = wgsl::persistent_layers::kLayout};
   launch.subgroups = true;

@@ -9,13 +9,13 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kUnit = 32;          // columns
+constexpr uint32_t kPersistentStagesUnit = 32;  // columns
 constexpr uint32_t kThreadsOfCpu = 64;  // a CPU device runs the invocations of a workgroup one after another
 constexpr uint32_t kMostPartials = 2048;  // words of workgroup memory for the partial sums of a round
 // Attention. Keys at once of a worker where a workgroup has one head: more (kMostKeysAtOnce) where workers are few.
 constexpr uint32_t kKeysOfRound = 256;  // of all workers
 constexpr uint32_t kLeastKeysAtOnce = 4;
-constexpr uint32_t kLeastSplits = 2, kMostSplits = 32;
+constexpr uint32_t kLeastSplits = 2, kPersistentStagesMostSplits = 32;
 constexpr uint32_t kBlockWords = 8, kBlockWordsWithoutSquares = 7;  // persistent_exchange.wgsl
 
 uint32_t divided_up(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
@@ -28,7 +28,8 @@ struct Dealing {
   uint32_t sums_of(uint32_t rows) const { return std::min(threads / rows, threads / subgroup) * rows; }
 
   PersistentStage stage(uint32_t rows, uint32_t outputs, uint32_t k, uint32_t sums) const {
-    PersistentStage s{.rows = rows, .items = outputs / rows, .units = k / kUnit, .sums = sums};
+    PersistentStage s{
+        .rows = rows, .items = outputs / rows, .units = k / kPersistentStagesUnit, .sums = sums};
     const uint32_t most = std::min(threads / rows, kMostPartials / (sums_of(rows) * sums));
     s.each = std::clamp(divided_up(s.items, op.groups), 1u, std::max(most, 1u));
     s.units_each = units_each(rows, s.units);
@@ -71,15 +72,15 @@ PersistentStages persistent_stages(const PersistentLayers& op, const PersistentS
   s.threads = persistent_threads(caps);
   s.subgroup = std::bit_floor(std::clamp(caps.subgroup_min, 1u, s.threads));
   const Dealing deal{op, s.threads, s.subgroup};
-  const uint32_t hidden_units = op.hidden_dim / kUnit;
+  const uint32_t hidden_units = op.hidden_dim / kPersistentStagesUnit;
   const uint32_t second_rows = shape.has_two_parts ? shape.qkv_rows - shape.first_rows : 0;
   const uint32_t first_rows = shape.has_two_parts ? shape.first_rows : shape.qkv_rows;
   const uint32_t qkv = deal.best_rows({8, 16, 32}, {first_rows, second_rows}, {hidden_units});
   s.qkv = deal.stage(qkv, shape.qkv_rows, op.hidden_dim, 1);
   // Rows whose norm comes later need no whole blocks.
   const std::initializer_list<uint32_t> blocks = {16, 32}, any = {8, 16, 32};
-  const uint32_t out =
-      deal.best_rows(shape.parts.post_norms ? any : blocks, {op.hidden_dim}, {q / kUnit, op.ffn_dim / kUnit});
+  const uint32_t out = deal.best_rows(shape.parts.post_norms ? any : blocks, {op.hidden_dim},
+                                      {q / kPersistentStagesUnit, op.ffn_dim / kPersistentStagesUnit});
   s.out = deal.stage(out, op.hidden_dim, q, 1);
   s.down = deal.stage(out, op.hidden_dim, op.ffn_dim, 1);
   const uint32_t gate = deal.best_rows({16, 32}, {op.ffn_dim}, {hidden_units, hidden_units});
@@ -158,7 +159,7 @@ PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& ca
     return heads;
   }
   const uint32_t head_groups = attention.cache.n_kv_heads * heads.sizes.head_chunks;
-  heads.sizes.splits = std::clamp(op.groups / head_groups, kLeastSplits, kMostSplits);
+  heads.sizes.splits = std::clamp(op.groups / head_groups, kLeastSplits, kPersistentStagesMostSplits);
   heads.sizes.keys_per_split = kKeysPerSplit;
   return heads;
 }

@@ -13,9 +13,9 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kPointwiseMostInvocations = 64;  // small workgroups spread one row over more of the device
 constexpr Variant<Scale> kScaleRows[] = {{"scale.portable"}};
-constexpr uint32_t kMostOfRow = 256;  // a row of sparsify is of thousands
+constexpr uint32_t kPointwiseMostOfRow = 256;  // a row of sparsify is of thousands
 constexpr Variant<Xielu> kXieluRows[] = {{"xielu.portable"}};
 constexpr Variant<Multiply> kMultiplyRows[] = {{"multiply.portable"}};
 constexpr Variant<Concat> kConcatRows[] = {{"concat.portable"}};
@@ -37,7 +37,7 @@ Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, 
   if (n == 0)
     return fail(ErrorKind::kInternal, "%s of rows of 0 values.", std::string(launch.variant).c_str());
   DP_CHECK(check_view(x, ctx.max_rows * row_bytes, "x of a pointwise operation"));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), n, kPointwiseMostInvocations);
   launch.consts.push_back(u32_const("WORKGROUP", workgroup));
   launch.consts.push_back(u32_const("N", n));
   launch.grid = {.x = (n + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
@@ -108,7 +108,7 @@ Result<void> record(Context& ctx, const Sparsify& op) {
   Launch launch{.variant = row->name,
                 .entry = "pointwise/sparsify_portable",
                 .layout = wgsl::sparsify_portable::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), op.n, kMostOfRow)),
+  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), op.n, kPointwiseMostOfRow)),
                    u32_const("STRIDE", op.x.stride), u32_const("COLUMN", op.x.column), u32_const("N", op.n),
                    f32_const("DEVIATIONS", op.deviations)};
   launch.bindings = {op.x.buffer};

@@ -7,12 +7,13 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // spreads one row of a few thousand values over more of the device
-constexpr Variant<QuantizeQ8> kRows[] = {{.name = "quantize_q8.portable"}};
+constexpr uint32_t kQuantizeQ8MostInvocations =
+    64;  // spreads one row of a few thousand values over more of the device
+constexpr Variant<QuantizeQ8> kQuantizeQ8Rows[] = {{.name = "quantize_q8.portable"}};
 
 }  // namespace
 
-std::span<const Variant<QuantizeQ8>> quantize_q8_variants() { return kRows; }
+std::span<const Variant<QuantizeQ8>> quantize_q8_variants() { return kQuantizeQ8Rows; }
 
 Result<void> record(Context& ctx, const QuantizeQ8& op) {
   if (op.k == 0 || op.k % 32 != 0) {
@@ -21,7 +22,7 @@ Result<void> record(Context& ctx, const QuantizeQ8& op) {
   DP_CHECK(check_view(op.x, uint64_t{4} * ctx.max_rows * op.k, "x of quantize_q8"));
   DP_CHECK(check_view(op.q8, q8_bytes(ctx.max_rows, op.k), "q8 of quantize_q8"));
   DP_TRY(const auto row, select("quantize_q8", quantize_q8_variants(), op, format_text("%u", op.k), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.k / 4, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.k / 4, kQuantizeQ8MostInvocations);
   Launch launch{
       .variant = row->name, .entry = "quantize_q8/quantize_q8", .layout = wgsl::quantize_q8::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("K", op.k),

@@ -14,10 +14,11 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kCausalConvMostInvocations =
+    64;  // small workgroups spread one row over more of the device
 constexpr uint32_t kMostKernel = 16;
 
-constexpr Variant<CausalConv> kRows[] = {{"causal_conv.portable"}};
+constexpr Variant<CausalConv> kCausalConvRows[] = {{"causal_conv.portable"}};
 
 Result<void> check(const Context& ctx, const CausalConv& op) {
   const uint32_t width = op.gated ? 3 * op.n : op.n;
@@ -37,7 +38,7 @@ Result<void> check(const Context& ctx, const CausalConv& op) {
 
 }  // namespace
 
-std::span<const Variant<CausalConv>> causal_conv_variants() { return kRows; }
+std::span<const Variant<CausalConv>> causal_conv_variants() { return kCausalConvRows; }
 
 uint32_t most_runs(const Context& ctx, bool single) {
   if (ctx.tables.sequences == 0) return 1;
@@ -58,7 +59,7 @@ Result<void> record(Context& ctx, const CausalConv& op) {
   DP_TRY(const auto row,
          select("causal_conv", causal_conv_variants(), op, format_text("%u over %u", op.n, op.kernel), ctx));
   const bool single = op.single_rows || ctx.max_rows == 1;
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kCausalConvMostInvocations);
   const std::vector<gpu::WgslConst> shared = {
       u32_const("WORKGROUP", workgroup),  u32_const("CHANNELS", op.n),
       u32_const("KERNEL", op.kernel),     u32_const("X_STRIDE", op.x_stride),

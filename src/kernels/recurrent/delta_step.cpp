@@ -13,13 +13,13 @@ namespace doppler::kernels {
 namespace {
 
 // A head of 128 x 128 in 32 registers an invocation; half as many invocations where workgroup memory is WebGPU's least.
-constexpr uint32_t kMostInvocations = 512, kFewInvocations = 256, kMostSplits = 16;
+constexpr uint32_t kDeltaStepMostInvocations = 512, kFewInvocations = 256, kDeltaStepMostSplits = 16;
 constexpr uint32_t kManyBytes = 32 << 10;
 constexpr uint32_t kBuffers = 10;
 
-constexpr Variant<DeltaStep> kRows[] = {{"delta_step.portable"}};
+constexpr Variant<DeltaStep> kDeltaStepRows[] = {{"delta_step.portable"}};
 
-struct Shape {
+struct DeltaStepShape {
   uint32_t quads = 0, splits = 0, keys = 0, heads_of_key = 0, rows = 1;
   uint32_t workgroup() const { return quads * splits; }
   // Bytes of workgroup memory: two vectors an invocation, two words for 8 bits, inputs, additions to the state,
@@ -30,16 +30,17 @@ struct Shape {
   }
 };
 
-Shape shape_of(const Context& ctx, const DeltaStep& step) {
+DeltaStepShape shape_of(const Context& ctx, const DeltaStep& step) {
   const Scan& op = step.scan;
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t most = std::min(caps.max_workgroup_bytes < kManyBytes ? kFewInvocations : kMostInvocations,
-                                 caps.max_invocations);
-  Shape shape{.quads = op.value_dim / 4,
-              .splits = kMostSplits,
-              .keys = 0,
-              .heads_of_key = op.n_heads / op.n_key_heads,
-              .rows = step.rows};
+  const uint32_t most =
+      std::min(caps.max_workgroup_bytes < kManyBytes ? kFewInvocations : kDeltaStepMostInvocations,
+               caps.max_invocations);
+  DeltaStepShape shape{.quads = op.value_dim / 4,
+                       .splits = kDeltaStepMostSplits,
+                       .keys = 0,
+                       .heads_of_key = op.n_heads / op.n_key_heads,
+                       .rows = step.rows};
   while (shape.splits > 1 && (shape.workgroup() > most || shape.splits > op.key_dim)) shape.splits /= 2;
   shape.keys = (op.key_dim + shape.splits - 1) / shape.splits * shape.splits;
   return shape;
@@ -78,7 +79,7 @@ Result<void> check(const Context& ctx, const DeltaStep& op) {
 
 }  // namespace
 
-std::span<const Variant<DeltaStep>> delta_step_variants() { return kRows; }
+std::span<const Variant<DeltaStep>> delta_step_variants() { return kDeltaStepRows; }
 
 std::string refuse_delta_step(const Context& ctx, const DeltaStep& op) {
   const Scan& scan = op.scan;
@@ -103,7 +104,7 @@ std::string refuse_delta_step(const Context& ctx, const DeltaStep& op) {
     return format_text("it binds %u storage buffers, this device allows %u", kBuffers,
                        caps.max_storage_buffers);
   }
-  const Shape shape = shape_of(ctx, op);
+  const DeltaStepShape shape = shape_of(ctx, op);
   if (shape.workgroup() > caps.max_invocations) {
     return format_text("heads of %u values take %u invocations, this device allows %u", scan.value_dim,
                        shape.workgroup(), caps.max_invocations);
@@ -123,7 +124,7 @@ Result<void> record(Context& ctx, const DeltaStep& op) {
                                 format_text("%u on %u heads of %ux%u", scan.n_heads, scan.n_key_heads,
                                             scan.key_dim, scan.value_dim),
                                 ctx));
-  const Shape shape = shape_of(ctx, op);
+  const DeltaStepShape shape = shape_of(ctx, op);
   Launch launch{.variant = row->name, .entry = "recurrent/delta_step", .layout = wgsl::delta_step::kLayout};
   launch.consts = {u32_const("WORKGROUP", shape.workgroup()),
                    u32_const("ROWS", op.rows),

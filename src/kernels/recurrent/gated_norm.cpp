@@ -9,13 +9,13 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 256;
+constexpr uint32_t kGatedNormMostInvocations = 256;
 
-constexpr Variant<GatedNorm> kRows[] = {{"gated_norm.portable"}};
+constexpr Variant<GatedNorm> kGatedNormRows[] = {{"gated_norm.portable"}};
 
 }  // namespace
 
-std::span<const Variant<GatedNorm>> gated_norm_variants() { return kRows; }
+std::span<const Variant<GatedNorm>> gated_norm_variants() { return kGatedNormRows; }
 
 Result<void> record(Context& ctx, const GatedNorm& op) {
   if (op.group == 0 || op.n % op.group != 0 || op.gate_column + op.n > op.gates_stride) {
@@ -38,7 +38,7 @@ Result<void> record(Context& ctx, const GatedNorm& op) {
                                 format_text("%ux%u", op.n / op.group, op.group), ctx));
   Launch launch{.variant = row->name, .entry = "recurrent/gated_norm", .layout = wgsl::gated_norm::kLayout};
   launch.consts = {
-      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.group + 3) / 4, kMostInvocations)),
+      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.group + 3) / 4, kGatedNormMostInvocations)),
       u32_const("GROUPS", op.n / op.group),
       u32_const("GROUP", op.group),
       u32_const("GATES_STRIDE", op.gates_stride),

@@ -9,13 +9,14 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kOutputGateMostInvocations =
+    64;  // small workgroups spread one row over more of the device
 
-constexpr Variant<OutputGate> kRows[] = {{"output_gate.portable"}};
+constexpr Variant<OutputGate> kOutputGateRows[] = {{"output_gate.portable"}};
 
 }  // namespace
 
-std::span<const Variant<OutputGate>> output_gate_variants() { return kRows; }
+std::span<const Variant<OutputGate>> output_gate_variants() { return kOutputGateRows; }
 
 Result<void> record(Context& ctx, const OutputGate& op) {
   if (op.n == 0 || op.gate_column + op.n > op.gates_stride) {
@@ -27,7 +28,7 @@ Result<void> record(Context& ctx, const OutputGate& op) {
   DP_CHECK(check_view(op.gates, rows * op.gates_stride * sizeof(float), "gates of output_gate"));
   DP_CHECK(check_forms(ctx, op.y, op.n, "output_gate"));
   DP_TRY(const auto row, select("output_gate", output_gate_variants(), op, format_text("%u", op.n), ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kOutputGateMostInvocations);
   Launch launch{.variant = row->name, .entry = "recurrent/output_gate", .layout = wgsl::output_gate::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N", op.n),
                    u32_const("GATES_STRIDE", op.gates_stride), u32_const("GATE_COLUMN", op.gate_column),

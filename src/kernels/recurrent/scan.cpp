@@ -13,23 +13,23 @@ namespace {
 
 // A workgroup has 32 columns of a head, a key in 4 parts: 128 numbers of the state an invocation at most. WebGPU's
 // least 16 KiB of workgroup memory hold two rows of 512, or eight of 128.
-constexpr uint32_t kColumns = 32, kSplits = 4, kMostKeyDim = 512;
+constexpr uint32_t kScanColumns = 32, kSplits = 4, kMostKeyDim = 512;
 constexpr uint32_t kTileFloats = 1024, kMostTileRows = 8;
 
 // scan_chunk.wgsl: columns of a workgroup, and parts of the keys.
-constexpr uint32_t kChunk = 8, kChunkColumns = 16, kChunkParts = 8;
+constexpr uint32_t kScanChunk = 8, kChunkColumns = 16, kChunkParts = 8;
 
 std::string refuse_chunks(const Scan& op, const gpu::Caps& caps) {
   if (op.single_rows) return "each run is of one row";
   if (op.key_dim % 4 != 0 || op.value_dim % 4 != 0) {
     return format_text("keys of %u and values of %u are not whole vec4s", op.key_dim, op.value_dim);
   }
-  constexpr uint32_t kInvocations = kChunkColumns * kChunkParts;
+  constexpr uint32_t kScanInvocations = kChunkColumns * kChunkParts;
   // Keys and queries of a chunk. For each invocation: a value, products of eight rows, two vectors, a length and a
   // total. Sums.
   const uint32_t row_quads = (op.key_dim + 4 * kChunkParts - 1) / (4 * kChunkParts) * kChunkParts + 1;
-  const uint32_t bytes =
-      2 * kChunk * row_quads * 16 + kInvocations * (4 + 8 * kChunk + 32 + 8 + 8) + kChunk * (16 + 64);
+  const uint32_t bytes = 2 * kScanChunk * row_quads * 16 +
+                         kScanInvocations * (4 + 8 * kScanChunk + 32 + 8 + 8) + kScanChunk * (16 + 64);
   if (bytes <= caps.max_workgroup_bytes) return "";
   return format_text("it needs %u bytes of workgroup memory, this device has %u", bytes,
                      caps.max_workgroup_bytes);
@@ -42,9 +42,9 @@ std::string refuse_unless_cpu(const Scan&, const gpu::Caps& caps) {
   return format_text("it is shaped for a CPU and this device is a %s", gpu::adapter_type_name(caps.type));
 }
 
-constexpr Variant<Scan> kRows[] = {{.name = "scan.cpu", .refuse = refuse_unless_cpu},
-                                   {.name = "scan.chunk", .refuse = refuse_chunks},
-                                   {"scan.portable"}};
+constexpr Variant<Scan> kScanRows[] = {{.name = "scan.cpu", .refuse = refuse_unless_cpu},
+                                       {.name = "scan.chunk", .refuse = refuse_chunks},
+                                       {"scan.portable"}};
 
 Result<void> check(const Context& ctx, const Scan& op) {
   if (op.n_key_heads == 0 || op.n_heads % op.n_key_heads != 0 || op.key_dim == 0 ||
@@ -70,7 +70,7 @@ Result<void> check(const Context& ctx, const Scan& op) {
 
 }  // namespace
 
-std::span<const Variant<Scan>> scan_variants() { return kRows; }
+std::span<const Variant<Scan>> scan_variants() { return kScanRows; }
 
 Result<void> record(Context& ctx, const Scan& asked) {
   Scan op = asked;
@@ -100,7 +100,7 @@ Result<void> record(Context& ctx, const Scan& asked) {
   if (!in_chunks) {
     const uint32_t splits = op.key_dim <= 4 ? 1 : kSplits;
     const uint32_t padded = (op.key_dim + 4 * splits - 1) / (4 * splits) * (4 * splits);
-    launch.consts.push_back(u32_const("COLUMNS", kColumns));
+    launch.consts.push_back(u32_const("COLUMNS", kScanColumns));
     launch.consts.push_back(u32_const("SPLITS", splits));
     launch.consts.push_back(
         u32_const("TILE_ROWS", single ? 1 : std::clamp(kTileFloats / padded, 1u, kMostTileRows)));
@@ -113,7 +113,7 @@ Result<void> record(Context& ctx, const Scan& asked) {
   }
   add_runs(launch, ctx);
   launch.bindings = {ctx.state, op.x, op.gates, op.vectors, op.state, op.y};
-  const uint32_t columns = in_chunks ? kChunkColumns : kColumns;
+  const uint32_t columns = in_chunks ? kChunkColumns : kScanColumns;
   launch.grid = {.x = op.n_heads * ((op.value_dim + columns - 1) / columns), .y = most_runs(ctx, single)};
   // Decode plans of many sequences have a run a row.
   if (single && ctx.tables.sequences != 0) {

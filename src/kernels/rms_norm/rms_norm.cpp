@@ -12,7 +12,7 @@ namespace {
 
 // One row is all there is in decode, so its workgroup takes what the device grants, four values an
 // invocation.
-constexpr uint32_t kMostInvocations = 1024;
+constexpr uint32_t kRmsNormMostInvocations = 1024;
 
 uint32_t rows_of_y(const Context& ctx, SelectedRows rows) {
   if (rows == SelectedRows::kSampled) return ctx.tables.sequences;
@@ -94,22 +94,23 @@ Result<void> record_dispatch(Context& ctx, const NormDispatch& op) {
          select("rms_norm", rms_norm_variants(), NormShape{op.n}, format_text("%u", op.n), ctx));
 
   Launch launch{.variant = row->name, .entry = row->entry, .layout = row->layout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations)),
-                   u32_const("N", op.n),
-                   f32_const("EPS", op.eps),
-                   bool_const("HAS_ADD", op.has_branch()),
-                   u32_const("ADD_SPLITS", std::max(1u, op.branch.splits)),
-                   u32_const("ADD_ROW", op.branch.row_stride),
-                   u32_const("ADD_SPLIT", op.branch.split_stride),
-                   bool_const("HAS_ADD_NORM", op.branch_weight.valid()),
-                   bool_const("HAS_SCALE", has_scale),
-                   bool_const("HAS_NORM", has_norm),
-                   bool_const("HAS_Q8", op.y.q8.valid()),
-                   bool_const("HAS_F16", op.y.f16.valid()),
-                   bool_const("HAS_F32", op.y.f32.valid()),
-                   u32_const("F16_COLUMNS", op.n),
-                   bool_const("SELECTS", op.rows != SelectedRows::kAll),
-                   u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
+  launch.consts = {
+      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kRmsNormMostInvocations)),
+      u32_const("N", op.n),
+      f32_const("EPS", op.eps),
+      bool_const("HAS_ADD", op.has_branch()),
+      u32_const("ADD_SPLITS", std::max(1u, op.branch.splits)),
+      u32_const("ADD_ROW", op.branch.row_stride),
+      u32_const("ADD_SPLIT", op.branch.split_stride),
+      bool_const("HAS_ADD_NORM", op.branch_weight.valid()),
+      bool_const("HAS_SCALE", has_scale),
+      bool_const("HAS_NORM", has_norm),
+      bool_const("HAS_Q8", op.y.q8.valid()),
+      bool_const("HAS_F16", op.y.f16.valid()),
+      bool_const("HAS_F32", op.y.f32.valid()),
+      u32_const("F16_COLUMNS", op.n),
+      bool_const("SELECTS", op.rows != SelectedRows::kAll),
+      u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
   if (op.rows == SelectedRows::kSampled) {
     launch.substitutions.emplace_back("rms_norm/selected_row_last", "rms_norm/selected_row_sampled");
     add_tables(launch, ctx.tables);

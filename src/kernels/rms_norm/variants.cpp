@@ -20,7 +20,7 @@ std::string refuse_unless_quads(const NormShape& op, const gpu::Caps& caps) {
   return "";
 }
 
-const std::array<RmsNormRow, 3> kRows = {{
+const std::array<RmsNormRow, 3> kRmsNormRows = {{
     {{.name = "rms_norm.vec4",
       .lane = Lane::kSubgroups,
       .needs = kNeedSubgroups,
@@ -34,6 +34,6 @@ const std::array<RmsNormRow, 3> kRows = {{
 
 }  // namespace
 
-std::span<const RmsNormRow> rms_norm_variants() { return kRows; }
+std::span<const RmsNormRow> rms_norm_variants() { return kRmsNormRows; }
 
 }  // namespace doppler::kernels

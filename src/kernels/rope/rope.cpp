@@ -16,8 +16,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;
-constexpr uint32_t kMostOfHead =
+constexpr uint32_t kRopeMostInvocations = 64;
+constexpr uint32_t kRopeMostOfHead =
     128;  // with norms a workgroup is one head; the largest published have 256 values
 
 bool has_norms(const RopeKv& op) { return op.norms.valid(); }
@@ -29,7 +29,7 @@ std::string only_with_norms(const RopeKv& op, const gpu::Caps&) {
   return has_norms(op) ? "" : "heads are not normalised, so there is nothing to sum";
 }
 
-constexpr Variant<RopeKv> kRows[] = {
+constexpr Variant<RopeKv> kRopeRows[] = {
     {.name = "rope_kv.subgroup",
      .lane = Lane::kSubgroups,
      .needs = kNeedSubgroups,
@@ -100,7 +100,7 @@ uint64_t CacheView::row_bytes() const {
   return 0;
 }
 
-std::span<const Variant<RopeKv>> rope_kv_variants() { return kRows; }
+std::span<const Variant<RopeKv>> rope_kv_variants() { return kRopeRows; }
 
 std::vector<uint32_t> make_rope_table(std::span<const double> inv_freq) {
   std::vector<uint32_t> table;
@@ -145,8 +145,8 @@ Result<void> record(Context& ctx, const RopeKv& op) {
   const bool by_heads = norms || is_q8_0(op);
   const uint32_t head_pairs = cache.padded_head_dim() / 2;
   const uint32_t pairs = heads * head_pairs;
-  const uint32_t workgroup = by_heads ? workgroup_for(ctx.plan.caps(), head_pairs, kMostOfHead)
-                                      : workgroup_for(ctx.plan.caps(), pairs, kMostInvocations);
+  const uint32_t workgroup = by_heads ? workgroup_for(ctx.plan.caps(), head_pairs, kRopeMostOfHead)
+                                      : workgroup_for(ctx.plan.caps(), pairs, kRopeMostInvocations);
   Launch launch{
       .variant = row->name, .entry = "rope/rope_kv_portable", .layout = wgsl::rope_kv_portable::kLayout};
   if (is_q8_0(op)) {

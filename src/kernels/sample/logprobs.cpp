@@ -9,7 +9,6 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kPartWords = 2 + 2 * kMaxLogProbs;  // sample_logprobs.wgsl
 
 uint32_t ring_steps(const Context& ctx) { return ctx.tables.sequences == 0 ? kTokenRing : kStepRing; }

@@ -8,10 +8,9 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kSpreadWords = 3;                                                 // more_spread.wgsl
 constexpr uint32_t kListEntries = 1 + kMaxLogitBias + kMaxStopTokens + kDryHistory;  // the first: the count
-constexpr uint32_t kInvocations = 256;
+constexpr uint32_t kMoreInvocations = 256;
 
 }  // namespace
 
@@ -31,7 +30,7 @@ Result<TensorView> record_more_bias(Context& ctx, const Sample& op, const Sample
                 .layout = wgsl::more_bias::kLayout,
                 .bindings = {ctx.state, op.params, op.bias, op.more, op.breakers, list}};
   SampleShape one = shape;
-  one.workgroup = workgroup_for(ctx.plan.caps(), kDryHistory, kInvocations);
+  one.workgroup = workgroup_for(ctx.plan.caps(), kDryHistory, kMoreInvocations);
   launch.consts = sample_consts(one);
   launch.consts.push_back(u32_const("MAX_BIAS", kMaxLogitBias));
   launch.consts.push_back(u32_const("MAX_STOP_TOKENS", kMaxStopTokens));

@@ -20,7 +20,6 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kBins = 1024;    // sample_values.wgsl
 constexpr uint32_t kMetaWords = 4;  // sample_values.wgsl, without the bests of the segments
 

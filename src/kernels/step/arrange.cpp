@@ -7,7 +7,6 @@
 namespace doppler::kernels {
 
 Result<void> record(Context& ctx, const Arrange& op) {
-  constexpr uint64_t kWord = sizeof(uint32_t);
   DP_CHECK(check_tables(ctx));
   DP_CHECK(check_view(op.tokens, ctx.tables.rows * kWord, "tokens of arrange"));
   Launch launch{.variant = "arrange.rows",

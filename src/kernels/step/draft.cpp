@@ -13,13 +13,12 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kMostInvocations = 256;
 
 // A word or two, or a word a row.
 constexpr Variant<DraftBegin> kBeginRows[] = {{"draft_begin.portable"}};
 constexpr Variant<DraftEnd> kEndRows[] = {{"draft_end.portable"}};
-constexpr Variant<NextTokens> kNextRows[] = {{"next_tokens.portable"}};
+constexpr Variant<NextTokens> kNextTokensRows[] = {{"next_tokens.portable"}};
 
 Result<void> check_rows(const DraftEnd& op) {
   if (op.rows >= 2 && op.rows <= kMostDraftRows) return {};
@@ -30,7 +29,7 @@ Result<void> check_rows(const DraftEnd& op) {
 
 std::span<const Variant<DraftBegin>> draft_begin_variants() { return kBeginRows; }
 std::span<const Variant<DraftEnd>> draft_end_variants() { return kEndRows; }
-std::span<const Variant<NextTokens>> next_tokens_variants() { return kNextRows; }
+std::span<const Variant<NextTokens>> next_tokens_variants() { return kNextTokensRows; }
 
 Result<void> record(Context& ctx, const DraftBegin& op) {
   DP_CHECK(check_one_sequence(ctx, "draft_begin"));

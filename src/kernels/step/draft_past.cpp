@@ -12,12 +12,11 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
-constexpr uint32_t kMostInvocations = 256;
+constexpr uint32_t kDraftPastMostInvocations = 256;
 constexpr uint32_t kMoreWords = sizeof(MoreState) / kWord;
 
 uint32_t workgroup_of_more(const Context& ctx) {
-  return workgroup_for(ctx.plan.caps(), kMoreWords, kMostInvocations);
+  return workgroup_for(ctx.plan.caps(), kMoreWords, kDraftPastMostInvocations);
 }
 
 // Sequences whose past the state and the views have.
@@ -44,7 +43,7 @@ Result<void> record(Context& ctx, const DraftCounts& op) {
   DP_CHECK(check_view(op.counts, slots_of(ctx) * op.vocab_size * kWord, "counts of draft_counts"));
   DP_CHECK(check_view(op.recent, slots_of(ctx) * kPenaltyRing * kWord, "recent of draft_counts"));
   DP_CHECK(check_view(op.out, uint64_t{op.rows} * op.vocab_size * kWord, "out of draft_counts"));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.vocab_size, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.vocab_size, kDraftPastMostInvocations);
   return dispatch_past(ctx,
                        {.variant = "draft_counts.portable",
                         .entry = "step/draft_counts",

@@ -12,10 +12,9 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint64_t kWord = sizeof(uint32_t);
-constexpr uint32_t kMostInvocations = 256;
+constexpr uint32_t kLookupMostInvocations = 256;
 constexpr uint32_t kPlacesEach = 16;  // places of an invocation before a workgroup is added
-constexpr uint32_t kMostGroups = 32;
+constexpr uint32_t kLookupMostGroups = 32;
 
 // The variants of each operation.
 constexpr Variant<TextFromRing> kRingRows[] = {{"text_from_ring.portable"}};
@@ -40,13 +39,13 @@ Result<void> record(Context& ctx, const TextFromRing& op) {
   DP_CHECK(check_text(op.text, "text of text_from_ring"));
   DP_CHECK(check_view(op.ring, kTokenRing * kWord, "ring of text_from_ring"));
   DP_TRY(const auto row, select("text_from_ring", text_from_ring_variants(), op, "", ctx));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), kMostInvocations, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), kLookupMostInvocations, kLookupMostInvocations);
   return dispatch(ctx, {.variant = row->name,
                         .entry = "step/text_from_ring",
                         .layout = wgsl::text_from_ring::kLayout,
                         .consts = {u32_const("WORKGROUP", workgroup), u32_const("TOKEN_RING", kTokenRing)},
                         .bindings = {ctx.state, op.text, op.ring},
-                        .fixed_bytes = kMostInvocations * kWord});
+                        .fixed_bytes = kLookupMostInvocations * kWord});
 }
 
 Result<void> record(Context& ctx, const LookupDrafts& op) {
@@ -59,9 +58,9 @@ Result<void> record(Context& ctx, const LookupDrafts& op) {
   DP_TRY(const auto row,
          select("lookup_drafts", lookup_drafts_variants(), op, format_text("%u rows", op.rows), ctx));
   const uint64_t tokens = tokens_of(op.text);
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), tokens, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), tokens, kLookupMostInvocations);
   const uint64_t wanted = (tokens + uint64_t{workgroup} * kPlacesEach - 1) / (workgroup * kPlacesEach);
-  const auto groups = static_cast<uint32_t>(std::min<uint64_t>(wanted, kMostGroups));
+  const auto groups = static_cast<uint32_t>(std::min<uint64_t>(wanted, kLookupMostGroups));
   DP_CHECK(dispatch(ctx, {.variant = row->name,
                           .entry = "step/lookup_match",
                           .layout = wgsl::lookup_match::kLayout,

@@ -21,7 +21,6 @@ constexpr Variant<Next> kRows[] = {
 };
 
 Result<void> record_fused(Context& ctx, const Next& op, std::string_view variant) {
-  constexpr uint64_t kWord = sizeof(uint32_t);
   const Sample& sample = op.sample;
   DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
   DP_CHECK(check_view(sample.best, uint64_t{sample.best_count} * 2 * kWord, "best of next"));

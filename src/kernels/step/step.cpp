@@ -17,7 +17,6 @@ Result<void> record(Context& ctx, const Step& op) {
                           .bindings = {ctx.state},
                           .fixed_bytes = 4 * sizeof(uint32_t)});
   }
-  constexpr uint64_t kWord = sizeof(uint32_t);
   DP_CHECK(check_view(op.token, kWord, "token of step"));
   DP_CHECK(check_view(op.ring, kTokenRing * kWord, "ring of step"));
   DP_CHECK(check_view(op.counts, op.vocab_size * kWord, "counts of step"));

@@ -17,7 +17,7 @@ constexpr Marks kDeepSeek{"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "
                           "<｜tool▁calls▁end｜>"};
 constexpr Marks kKimi{"<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>",
                       "<|tool_calls_section_end|>", "functions."};
-constexpr size_t kMostNameBytes = 256;
+constexpr size_t kDeepseekMostNameBytes = 256;
 
 class DeepSeekReader : public CallReader {
  public:
@@ -34,7 +34,7 @@ class DeepSeekReader : public CallReader {
           head_ = trim(std::exchange(text_, {}));
           at_ = At::kName;
         }
-        return text_.size() > kMostNameBytes ? Taken::kRefused : Taken::kMore;
+        return text_.size() > kDeepseekMostNameBytes ? Taken::kRefused : Taken::kMore;
       case At::kName:
         return take_name(c, out);
       case At::kArguments:
@@ -67,7 +67,7 @@ class DeepSeekReader : public CallReader {
   Taken take_name(char c, AnswerEvents& out) {
     if (c != '{') {
       text_ += c;
-      return text_.size() > kMostNameBytes ? Taken::kRefused : Taken::kMore;
+      return text_.size() > kDeepseekMostNameBytes ? Taken::kRefused : Taken::kMore;
     }
     const std::string_view behind = trim(text_);
     std::string name(behind.empty() ? head_ : trim(behind.substr(0, behind.find_first_of("\n`"))));

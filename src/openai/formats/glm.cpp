@@ -8,8 +8,8 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kKey = "<arg_key>", kKeyEnd = "</arg_key>", kValue = "<arg_value>",
-                           kValueEnd = "</arg_value>", kClosing = "</tool_call>";
+constexpr std::string_view kKey = "<arg_key>", kKeyEnd = "</arg_key>", kGlmValue = "<arg_value>",
+                           kValueEnd = "</arg_value>", kGlmClosing = "</tool_call>";
 
 class GlmReader : public CallReader {
  public:
@@ -66,16 +66,16 @@ class GlmReader : public CallReader {
   Taken take_mark(char c, AnswerEvents& out) {
     if (text_.empty() && (c == ' ' || c == '\n')) return Taken::kMore;
     text_ += c;
-    if (text_ == kClosing) {
+    if (text_ == kGlmClosing) {
       out.add(AnswerEvent::Kind::kArguments, count_ == 0 ? "{}" : "}");
       return Taken::kEnd;
     }
-    if (text_ == kKey || text_ == kValue) {
+    if (text_ == kKey || text_ == kGlmValue) {
       at_ = text_ == kKey ? At::kInKey : At::kInValue;
       text_.clear();
       return Taken::kMore;
     }
-    for (const std::string_view mark : {kKey, kValue, kClosing}) {
+    for (const std::string_view mark : {kKey, kGlmValue, kGlmClosing}) {
       if (mark.starts_with(text_)) return Taken::kMore;
     }
     return Taken::kRefused;

@@ -5,7 +5,7 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kClosing = "</tool_call>";
+constexpr std::string_view kHermesClosing = "</tool_call>";
 
 class HermesReader : public CallReader {
  public:
@@ -17,8 +17,8 @@ class HermesReader : public CallReader {
     }
     if (closing_.empty() && (c == ' ' || c == '\n')) return Taken::kMore;
     closing_ += c;
-    if (closing_ == kClosing) return Taken::kEnd;
-    return kClosing.starts_with(closing_) ? Taken::kMore : Taken::kRefused;
+    if (closing_ == kHermesClosing) return Taken::kEnd;
+    return kHermesClosing.starts_with(closing_) ? Taken::kMore : Taken::kRefused;
   }
   bool has_begun() const override { return call_.has_begun(); }
 

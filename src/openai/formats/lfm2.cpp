@@ -8,7 +8,7 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kOpening = "<|tool_call_start|>", kClosing = "<|tool_call_end|>";
+constexpr std::string_view kOpening = "<|tool_call_start|>", kLfm2Closing = "<|tool_call_end|>";
 
 class Lfm2Reader : public CallReader {
  public:
@@ -34,8 +34,8 @@ class Lfm2Reader : public CallReader {
     }
     if (closing_.empty() && is_space) return Taken::kMore;
     closing_ += c;
-    if (closing_ == kClosing) return Taken::kEnd;
-    return kClosing.starts_with(closing_) ? Taken::kMore : Taken::kRefused;
+    if (closing_ == kLfm2Closing) return Taken::kEnd;
+    return kLfm2Closing.starts_with(closing_) ? Taken::kMore : Taken::kRefused;
   }
   bool has_begun() const override { return has_begun_; }
 
@@ -71,7 +71,7 @@ void prepare_lfm2(ChatFields& chat, std::string_view source) {
       calls += (calls.empty() ? "" : ", ") + python_call(call["function"]);
     const auto content = get_string(message, "content");
     message["content"] = (content ? content->value_or("") : "") + std::string(kOpening) + "[" + calls + "]" +
-                         std::string(kClosing);
+                         std::string(kLfm2Closing);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kArguments = "[ARGS]";
+constexpr std::string_view kMistralArguments = "[ARGS]";
 constexpr std::string_view kId = "[CALL_ID]";
 constexpr std::string_view kNemotronClosing = "</TOOLCALL>";
 constexpr size_t kMostNameBytes = 256;
@@ -65,10 +65,10 @@ class MistralReader : public CallReader {
   Taken take_name(char c, AnswerEvents& out) {
     const bool opens = c == '{';
     if (!opens) name_ += c;
-    if (!opens && !name_.ends_with(kArguments)) {
+    if (!opens && !name_.ends_with(kMistralArguments)) {
       return name_.size() > kMostNameBytes ? Taken::kRefused : Taken::kMore;
     }
-    if (!opens) name_.resize(name_.size() - kArguments.size());
+    if (!opens) name_.resize(name_.size() - kMistralArguments.size());
     name_.resize(std::min(name_.size(), name_.find(kId)));
     while (name_.ends_with(' ') || name_.ends_with('\n')) name_.pop_back();
     if (name_.empty()) return Taken::kRefused;

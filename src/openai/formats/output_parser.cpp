@@ -5,7 +5,7 @@
 namespace doppler::openai {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool is_white_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 }  // namespace
 
@@ -111,7 +111,7 @@ void OutputParser::scan(char c) {
 }
 
 void OutputParser::emit(char c) {
-  if (is_space(c)) {
+  if (is_white_space(c)) {
     if (!drops_space_) space_ += c;
     return;
   }

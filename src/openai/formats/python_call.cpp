@@ -9,7 +9,7 @@
 namespace doppler::openai {
 namespace {
 
-constexpr int kDeepest = 32;
+constexpr int kPythonCallDeepest = 32;
 constexpr std::string_view kSameEscapes = "\\\"/bfnrtu";  // in JSON as in Python
 
 // Literals, among them JSON's. No value: the text is none.
@@ -36,7 +36,7 @@ class LiteralParser {
 
  private:
   std::optional<Json> value(int depth) {
-    if (depth > kDeepest) return std::nullopt;
+    if (depth > kPythonCallDeepest) return std::nullopt;
     skip_space();
     if (rest_.starts_with('"') || rest_.starts_with('\'')) return string();
     if (eat('[')) return list(']', depth);

@@ -13,7 +13,7 @@ namespace {
 // Blocks of a system prompt that begin so change with each request and would undo the prefix cache.
 constexpr std::string_view kBillingBlock = "x-anthropic-";
 
-Unexpected wrong(const char* field, const char* wanted, const Json& given) {
+Unexpected wrong_messages_field(const char* field, const char* wanted, const Json& given) {
   return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", field, wanted,
               printable(to_text(given)).c_str());
 }
@@ -22,7 +22,7 @@ Unexpected wrong(const char* field, const char* wanted, const Json& given) {
 Result<std::string> text_of(const Json& content, const char* field) {
   if (content.is_null()) return std::string();
   if (content.is_string()) return content.text();
-  if (!content.is_array()) return wrong(field, "a text or a list of blocks", content);
+  if (!content.is_array()) return wrong_messages_field(field, "a text or a list of blocks", content);
   std::string out;
   for (const Json& block : content) {
     DP_TRY(const auto type, get_string(block, "type"));
@@ -40,7 +40,7 @@ Result<std::string> text_of(const Json& content, const char* field) {
 // A block of type "image" as OpenAI's part.
 Result<Json> image_part_of(const Json& block) {
   const Json* source = find(block, "source");
-  if (!source) return wrong("messages.content", "an image with a source", block);
+  if (!source) return wrong_messages_field("messages.content", "an image with a source", block);
   DP_TRY(const auto type, get_string(*source, "type"));
   DP_TRY(const auto media_type, get_string(*source, "media_type"));
   DP_TRY(const auto data, get_string(*source, "data"));
@@ -56,7 +56,8 @@ Result<Json> image_part_of(const Json& block) {
 Result<void> add_message(const Json& message, Json* out) {
   DP_TRY(const auto role, get_string(message, "role"));
   const Json* content = find(message, "content");
-  if (!role || !content) return wrong("messages", "a list of objects with role and content", message);
+  if (!role || !content)
+    return wrong_messages_field("messages", "a list of objects with role and content", message);
   if (!content->is_array()) {
     out->push_back({{"role", *role}, {"content", *content}});
     return {};
@@ -109,9 +110,9 @@ Result<void> add_message(const Json& message, Json* out) {
   return {};
 }
 
-Result<void> add_tools(const Json& body, Json* out) {
+Result<void> add_messages_tools(const Json& body, Json* out) {
   if (const Json* tools = find(body, "tools"); tools && !tools->is_null()) {
-    if (!tools->is_array()) return wrong("tools", "a list", *tools);
+    if (!tools->is_array()) return wrong_messages_field("tools", "a list", *tools);
     Json list = Json::array();
     for (const Json& tool : *tools) {
       // Tools of another type run at Anthropic and are not here.
@@ -135,7 +136,7 @@ Result<void> add_tools(const Json& body, Json* out) {
   } else if (type == "auto" || type == "none" || type == "any") {
     (*out)["tool_choice"] = *type == "any" ? "required" : *type;
   } else {
-    return wrong("tool_choice", "of type auto, any, none or tool", *choice);
+    return wrong_messages_field("tool_choice", "of type auto, any, none or tool", *choice);
   }
   return {};
 }
@@ -146,7 +147,7 @@ Result<void> add_format(const Json& body, Json* out) {
   const Json* format = find(body, "output_format");
   const char* field = "output_format";
   if (const Json* config = find(body, "output_config"); config && !config->is_null()) {
-    if (!config->is_object()) return wrong("output_config", "an object", *config);
+    if (!config->is_object()) return wrong_messages_field("output_config", "an object", *config);
     if (const Json* newer = find(*config, "format")) {
       format = newer;
       field = "output_config.format";
@@ -155,7 +156,8 @@ Result<void> add_format(const Json& body, Json* out) {
   if (!format || format->is_null()) return {};
   DP_TRY(const auto type, get_string(*format, "type"));
   const Json* schema = find(*format, "schema");
-  if (type != "json_schema" || !schema) return wrong(field, "of type json_schema, with a schema", *format);
+  if (type != "json_schema" || !schema)
+    return wrong_messages_field(field, "of type json_schema, with a schema", *format);
   (*out)["response_format"] = {{"type", "json_schema"}, {"json_schema", {{"schema", *schema}}}};
   return {};
 }
@@ -187,9 +189,9 @@ Result<Json> chat_body(const Json& body) {
     if (!text.empty()) messages.push_back({{"role", "system"}, {"content", std::move(text)}});
   }
   const Json* list = find(body, "messages");
-  if (!list || !list->is_array()) return wrong("messages", "a list", list ? *list : Json());
+  if (!list || !list->is_array()) return wrong_messages_field("messages", "a list", list ? *list : Json());
   for (const Json& message : *list) DP_CHECK(add_message(message, &messages));
-  DP_CHECK(add_tools(body, &out));
+  DP_CHECK(add_messages_tools(body, &out));
   if (!messages.empty() && is_beginning_of_answer(messages.back())) {
     const Json* choice = find(out, "tool_choice");
     if (choice && (*choice == "required" || choice->is_object())) {

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kOllamaVersion =
     "0.12.6";  // the version of this API, since clients ask for a least one
 
-Unexpected wrong(const char* field, const char* wanted, const Json& given) {
+Unexpected wrong_ollama_field(const char* field, const char* wanted, const Json& given) {
   return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", field, wanted,
               printable(to_text(given)).c_str());
 }
@@ -42,7 +42,7 @@ Result<Json> common_body(const Json& body) {
   }
   if (const Json* format = find(body, "format"); format && !is_nothing(*format)) {
     if (*format != "json" && !format->is_object())
-      return wrong("format", "\"json\" or a JSON schema", *format);
+      return wrong_ollama_field("format", "\"json\" or a JSON schema", *format);
     out["response_format"] = format->is_object()
                                  ? Json{{"type", "json_schema"}, {"json_schema", {{"schema", *format}}}}
                                  : Json{{"type", "json_object"}};
@@ -53,7 +53,7 @@ Result<Json> common_body(const Json& body) {
   }
   const Json* options = find(body, "options");
   if (!options || options->is_null()) return out;
-  if (!options->is_object()) return wrong("options", "an object", *options);
+  if (!options->is_object()) return wrong_ollama_field("options", "an object", *options);
   for (const auto& [name, value] : options->items()) {
     std::string known = name;
     for (const auto& [theirs, ours] : kOptionNames) {
@@ -70,23 +70,24 @@ Result<Json> common_body(const Json& body) {
 
 // Files in base64, then the text, as OpenAI's parts.
 Result<Json> with_images(const Json& images, const Json* text) {
-  if (!images.is_array()) return wrong("images", "a list of files in base64", images);
+  if (!images.is_array()) return wrong_ollama_field("images", "a list of files in base64", images);
   Json parts = Json::array();
   for (const Json& image : images) {
-    if (!image.is_string()) return wrong("images", "a list of files in base64", images);
+    if (!image.is_string()) return wrong_ollama_field("images", "a list of files in base64", images);
     parts.push_back(openai::image_part("image", image.text()));
   }
   parts.push_back({{"type", "text"}, {"text", text && text->is_string() ? *text : Json("")}});
   return parts;
 }
 
-Result<Json> chat_body(const Json& body) {
+Result<Json> ollama_chat_body(const Json& body) {
   DP_TRY(Json out, common_body(body));
   const Json* messages = find(body, "messages");
-  if (!messages || !messages->is_array()) return wrong("messages", "a list", messages ? *messages : Json());
+  if (!messages || !messages->is_array())
+    return wrong_ollama_field("messages", "a list", messages ? *messages : Json());
   out["messages"] = Json::array();
   for (const Json& message : *messages) {
-    if (!message.is_object()) return wrong("messages", "a list of objects", message);
+    if (!message.is_object()) return wrong_ollama_field("messages", "a list of objects", message);
     Json made = message;
     if (const Json* images = find(message, "images"); images && !is_nothing(*images)) {
       DP_TRY(made["content"], with_images(*images, find(message, "content")));
@@ -267,7 +268,7 @@ void answer_ollama_chat(Service& service, const Call& call) {
   if (!model) return reply_error(*call.exchange, model.error());
   const Json* messages = find(*body, "messages");
   if (!messages || is_nothing(*messages)) return reply_loaded(service, call, model->value_or(""), true);
-  generate(service, call, Endpoint::kChatCompletions, true, chat_body(*body));
+  generate(service, call, Endpoint::kChatCompletions, true, ollama_chat_body(*body));
 }
 
 void answer_ollama_generate(Service& service, const Call& call) {

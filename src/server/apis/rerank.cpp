@@ -11,9 +11,10 @@ namespace doppler::server {
 namespace {
 
 constexpr size_t kMostDocuments = 2048;  // as inputs of embeddings
-constexpr std::string_view kFields[] = {"model", "query", "documents", "top_n", "return_documents", "user"};
+constexpr std::string_view kRerankFields[] = {"model", "query", "documents", "top_n", "return_documents",
+                                              "user"};
 
-struct Asked {
+struct RerankAsked {
   std::string model, query;
   std::vector<std::string> documents;
   uint32_t most = 0;  // of the results
@@ -48,8 +49,8 @@ Result<std::vector<std::string>> documents_of(const Json& body) {
   return out;
 }
 
-Result<Asked> read_asked(const Json& body) {
-  Asked asked;
+Result<RerankAsked> read_asked(const Json& body) {
+  RerankAsked asked;
   DP_TRY(const auto model, get_string(body, "model"));
   asked.model = model.value_or("");
   DP_TRY(const auto query, get_string(body, "query"));
@@ -73,7 +74,7 @@ struct AllScored {
   uint64_t tokens = 0;
 };
 
-Result<AllScored> score_all(ReadyModel& ready, const Asked& asked, const Exchange& exchange) {
+Result<AllScored> score_all(ReadyModel& ready, const RerankAsked& asked, const Exchange& exchange) {
   AllScored out;
   std::vector<Scored>& scored = out.best_first;
   for (const std::string& document : asked.documents) {
@@ -87,7 +88,7 @@ Result<AllScored> score_all(ReadyModel& ready, const Asked& asked, const Exchang
   return out;
 }
 
-Json answer_body(const Asked& asked, const std::string& model, const AllScored& all) {
+Json answer_body(const RerankAsked& asked, const std::string& model, const AllScored& all) {
   const std::vector<Scored>& scored = all.best_first;
   Json results = Json::array();
   for (uint32_t i = 0; i < asked.most; ++i) {
@@ -108,7 +109,7 @@ void answer_rerank(Service& service, const Call& call) {
   if (!body) return reply_error(*call.exchange, body.error());
   auto asked = read_asked(*body);
   if (!asked) return reply_error(*call.exchange, asked.error());
-  service.note_ignored(unknown_fields(*body, kFields));
+  service.note_ignored(unknown_fields(*body, kRerankFields));
   const std::string name = asked->model;
   service.with_model(
       call.exchange, name, [exchange = call.exchange, asked = std::move(*asked)](ReadyModel& ready) {

@@ -15,7 +15,7 @@
 namespace doppler::server {
 namespace {
 
-constexpr const char* kIdPrefix = "batch_";
+constexpr const char* kBatchesIdPrefix = "batch_";
 constexpr const char* kWindow = "24h";  // the only window of OpenAI's API; no batch is late here
 constexpr size_t kMostMetadata = 16;    // OpenAI's limit
 constexpr auto kTick = std::chrono::milliseconds(100);
@@ -24,7 +24,7 @@ bool has_ended(const std::string& status) {
   return status == "completed" || status == "failed" || status == "cancelled";
 }
 
-std::string text_of(const Json& record, const char* key) {
+std::string text_in(const Json& record, const char* key) {
   const auto text = get_string(record, key);
   return text ? text->value_or("") : "";
 }
@@ -82,7 +82,8 @@ struct Batches::Work {
 
 Batches::Batches(FileStore& files, Models& models, BatchOptions options)
     : files_(files), models_(models), options_(std::move(options)) {
-  for (auto& [id, record] : read_records(files_.folder(), kIdPrefix)) batches_.emplace(id, std::move(record));
+  for (auto& [id, record] : read_records(files_.folder(), kBatchesIdPrefix))
+    batches_.emplace(id, std::move(record));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -116,7 +117,7 @@ Result<Json> Batches::create(const Json& body) {
   const Json* metadata = find(body, "metadata");
   DP_CHECK(check_metadata(metadata));
   DP_CHECK(files_.check_room(file->bytes));
-  const std::string id = new_id(kIdPrefix);
+  const std::string id = new_id(kBatchesIdPrefix);
   Json record = {{"id", id},
                  {"object", "batch"},
                  {"endpoint", *endpoint},
@@ -138,7 +139,7 @@ Result<Json> Batches::create(const Json& body) {
 
 void Batches::forget_oldest() {
   for (auto at = batches_.begin(); at != batches_.end() && batches_.size() >= kMostKept;) {
-    if (!has_ended(text_of(at->second, "status"))) {
+    if (!has_ended(text_in(at->second, "status"))) {
       ++at;
       continue;
     }
@@ -162,7 +163,7 @@ std::vector<Json> Batches::list() const {
 
 std::string Batches::status_of(const std::string& id) const {
   const auto record = get(id);
-  return record ? text_of(*record, "status") : "";
+  return record ? text_in(*record, "status") : "";
 }
 
 bool Batches::change(const std::string& id, const Json& fields) {
@@ -191,7 +192,7 @@ void Batches::run() {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] {
         for (const auto& [id, record] : batches_) {
-          if (!next.empty() || has_ended(text_of(record, "status"))) continue;
+          if (!next.empty() || has_ended(text_in(record, "status"))) continue;
           next = id;
         }
         return stopping_ || !next.empty();
@@ -205,12 +206,12 @@ void Batches::run() {
 void Batches::answer(const std::string& id) {
   const auto record = get(id);
   if (!record) return;
-  const auto input = files_.get(text_of(*record, "input_file_id"));
+  const auto input = files_.get(text_in(*record, "input_file_id"));
   if (!input) {
     return fail_batch(id, "invalid_file",
                       Error(ErrorKind::kInvalidInput, "The batch's input file was deleted."));
   }
-  Work work{.id = id, .endpoint = text_of(*record, "endpoint"), .input = *input};
+  Work work{.id = id, .endpoint = text_in(*record, "endpoint"), .input = *input};
   const auto totals = answer_lines(work);
   {
     const std::lock_guard lock(mutex_);
@@ -251,7 +252,7 @@ Result<batch::BatchTotals> Batches::answer_lines(Work& work) {
     const std::lock_guard lock(mutex_);
     Json& record = batches_[work.id];
     record["request_counts"] = counts_json(totals.lines, totals.before + totals.answered, totals.failed);
-    return !stopping_ && text_of(record, "status") != "cancelling";
+    return !stopping_ && text_in(record, "status") != "cancelling";
   };
   batch::BatchRun run(*work.model->scheduler, reader, output,
                       {.defaults = options_.defaults,

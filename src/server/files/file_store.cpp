@@ -10,7 +10,7 @@
 namespace doppler::server {
 namespace {
 
-constexpr const char* kIdPrefix = "file-";
+constexpr const char* kFileStoreIdPrefix = "file-";
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::unique_ptr<FileStore> FileStore::open(std::unique_ptr<PrivateFolder> folder
 }
 
 void FileStore::read_earlier() {
-  for (auto& [id, json] : read_records(*folder_, kIdPrefix)) {
+  for (auto& [id, json] : read_records(*folder_, kFileStoreIdPrefix)) {
     std::error_code error;
     const uint64_t bytes = std::filesystem::file_size(folder_->path_of(id), error);
     if (error) continue;
@@ -43,7 +43,7 @@ void FileStore::read_earlier() {
   }
   // Removes the remains of an end in the middle.
   for (const std::string& name : folder_->names()) {
-    const bool is_content = name.starts_with(kIdPrefix) && name.find('.') == std::string::npos;
+    const bool is_content = name.starts_with(kFileStoreIdPrefix) && name.find('.') == std::string::npos;
     if (is_content && !files_.contains(name)) folder_->remove(name);
   }
 }
@@ -66,7 +66,7 @@ Result<void> FileStore::check_room(uint64_t bytes) const {
 Result<StoredFile> FileStore::put(std::string_view content, const std::string& filename,
                                   const std::string& purpose) {
   DP_CHECK(check_room(content.size()));
-  StoredFile file{.id = new_id(kIdPrefix),
+  StoredFile file{.id = new_id(kFileStoreIdPrefix),
                   .filename = filename,
                   .purpose = purpose,
                   .bytes = content.size(),
@@ -78,7 +78,7 @@ Result<StoredFile> FileStore::put(std::string_view content, const std::string& f
 Result<StoredFile> FileStore::adopt(const std::string& name, const std::string& filename,
                                     const std::string& purpose) {
   std::error_code error;
-  StoredFile file{.id = new_id(kIdPrefix),
+  StoredFile file{.id = new_id(kFileStoreIdPrefix),
                   .filename = filename,
                   .purpose = purpose,
                   .bytes = std::filesystem::file_size(folder_->path_of(name), error),

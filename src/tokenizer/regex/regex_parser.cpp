@@ -6,25 +6,25 @@
 namespace doppler::tokenizer {
 namespace {
 
-using Kind = RegexNode::Kind;
+using NodeKind = RegexNode::Kind;
 
 RegexNode set_node(CodePointSet set) {
   RegexNode node;
-  node.kind = Kind::kSet;
+  node.kind = NodeKind::kSet;
   node.set = std::move(set);
   return node;
 }
 
 RegexNode look_node(CodePointSet set, bool at_end) {
   RegexNode node = set_node(std::move(set));
-  node.kind = Kind::kLook;
+  node.kind = NodeKind::kLook;
   node.at_end = at_end;
   return node;
 }
 
 RegexNode repeat_node(RegexNode child, int min, int max, bool greedy) {
   RegexNode node;
-  node.kind = Kind::kRepeat;
+  node.kind = NodeKind::kRepeat;
   node.min = min;
   node.max = max;
   node.greedy = greedy;
@@ -34,8 +34,8 @@ RegexNode repeat_node(RegexNode child, int min, int max, bool greedy) {
 
 // The one character class a node stands for, or null: groups of one are looked through.
 const CodePointSet* single_set(const RegexNode& node) {
-  if (node.kind == Kind::kSet) return &node.set;
-  if ((node.kind == Kind::kConcat || node.kind == Kind::kAlternate) && node.children.size() == 1) {
+  if (node.kind == NodeKind::kSet) return &node.set;
+  if ((node.kind == NodeKind::kConcat || node.kind == NodeKind::kAlternate) && node.children.size() == 1) {
     return single_set(node.children[0]);
   }
   return nullptr;
@@ -57,7 +57,7 @@ class Parser {
       return fail(ErrorKind::kUnsupported, "The pattern nests groups deeper than %d.", kRegexMaxDepth);
     }
     RegexNode node;
-    node.kind = Kind::kAlternate;
+    node.kind = NodeKind::kAlternate;
     do {
       DP_TRY(RegexNode branch, parse_concatenation(depth));
       node.children.push_back(std::move(branch));
@@ -176,7 +176,7 @@ class Parser {
     RegexNode look = look_node(set->complement(), true);
     RegexNode node;
     if (max == 1) {  // X?+: X, or nothing where no X follows
-      node.kind = Kind::kAlternate;
+      node.kind = NodeKind::kAlternate;
       node.children.push_back(std::move(atom));
       node.children.push_back(std::move(look));
     } else {

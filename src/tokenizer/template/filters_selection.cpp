@@ -82,7 +82,7 @@ Result<Value> select_filter(Machine& m, const Value& self, const Arguments& argu
   return m.list(std::move(out), Kind::kGenerator);
 }
 
-constexpr FilterRow kFilters[] = {
+constexpr FilterRow kSelectionFilters[] = {
     {"map", map_filter},
     {"select", select_filter<true, false>},
     {"reject", select_filter<false, false>},
@@ -92,7 +92,7 @@ constexpr FilterRow kFilters[] = {
 
 }  // namespace
 
-std::span<const FilterRow> selection_filters() { return kFilters; }
+std::span<const FilterRow> selection_filters() { return kSelectionFilters; }
 
 Result<Value> follow_path(Machine& machine, const Value& object, const Value& path, const Value* otherwise) {
   if (path.is_integral()) {

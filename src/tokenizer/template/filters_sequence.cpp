@@ -259,7 +259,7 @@ Result<Value> groupby_filter(Machine& m, const Value& self, const Arguments& arg
   return m.list(std::move(out));
 }
 
-constexpr FilterRow kFilters[] = {
+constexpr FilterRow kSequenceFilters[] = {
     {"join", join_filter},          {"first", end_filter<false>},  {"last", end_filter<true>},
     {"list", list_filter},          {"items", items_filter},       {"reverse", reverse_filter},
     {"sort", sort_filter},          {"dictsort", dictsort_filter}, {"unique", unique_filter},
@@ -269,6 +269,6 @@ constexpr FilterRow kFilters[] = {
 
 }  // namespace
 
-std::span<const FilterRow> sequence_filters() { return kFilters; }
+std::span<const FilterRow> sequence_filters() { return kSequenceFilters; }
 
 }  // namespace doppler::tmpl

@@ -192,7 +192,7 @@ Result<Value> urlencode_filter(Machine& m, const Value& self, const Arguments& a
   return Value::text(std::move(out));
 }
 
-constexpr FilterRow kFilters[] = {
+constexpr FilterRow kTextFilters[] = {
     {"upper", mapped<to_upper>},     {"lower", mapped<to_lower>},     {"capitalize", mapped<capitalize>},
     {"title", mapped<title>},        {"escape", mapped<escape>},      {"e", mapped<escape>},
     {"safe", mapped<unchanged>},     {"trim", trim_filter},           {"replace", replace_filter},
@@ -203,6 +203,6 @@ constexpr FilterRow kFilters[] = {
 
 }  // namespace
 
-std::span<const FilterRow> text_filters() { return kFilters; }
+std::span<const FilterRow> text_filters() { return kTextFilters; }
 
 }  // namespace doppler::tmpl

@@ -182,12 +182,12 @@ Result<Value> strftime_function(Machine& m, const Arguments& arguments) {
   return m.text(std::move(out));
 }
 
-struct Row {
+struct GlobalsRow {
   std::string_view name;
   Function function;
 };
 
-constexpr Row kGlobals[] = {
+constexpr GlobalsRow kGlobals[] = {
     {"range", range_function},           {"dict", dict_function},
     {"namespace", namespace_function},   {"raise_exception", raise_function},
     {"strftime_now", strftime_function}, {"joiner", joiner_function},

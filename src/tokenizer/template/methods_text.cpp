@@ -11,7 +11,7 @@ namespace doppler::tmpl {
 namespace {
 
 template <std::string (*kMap)(std::string_view)>
-Result<Value> mapped(Machine& m, const Value& self, const Arguments& arguments) {
+Result<Value> method_mapped(Machine& m, const Value& self, const Arguments& arguments) {
   DP_CHECK(bind(m, "this str method", arguments, {}));
   return m.text(kMap(self.as_text()));
 }
@@ -126,15 +126,15 @@ Result<Value> replaced(Machine& m, const Value& self, const Arguments& arguments
 
 // The part of a text between two code points, as Python's slices count them, and the number of code points before it.
 // Nothing: the part begins past the end, where Python does not even find the empty text.
-struct Part {
+struct TextPart {
   std::string_view text;
   int64_t before = 0;
 };
-Result<std::optional<Part>> part_of(Machine& m, const char* what, std::string_view text, const Value* start,
-                                    const Value* end) {
+Result<std::optional<TextPart>> part_of(Machine& m, const char* what, std::string_view text,
+                                        const Value* start, const Value* end) {
   DP_CHECK(m.spend(1 + text.size() / kBytesPerStep));
   const auto is_given = [](const Value* bound) { return bound && !bound->is(Kind::kNone); };
-  if (!is_given(start) && !is_given(end)) return Part{text};
+  if (!is_given(start) && !is_given(end)) return TextPart{text};
   const std::vector<size_t> offsets = code_point_offsets(text);
   const auto size = static_cast<int64_t>(offsets.size()) - 1;
   int64_t bounds[] = {0, size};
@@ -145,10 +145,10 @@ Result<std::optional<Part>> part_of(Machine& m, const char* what, std::string_vi
     if (bounds[i] < 0) bounds[i] = std::max<int64_t>(bounds[i] + size, 0);
   }
   bounds[1] = std::min(bounds[1], size);
-  if (bounds[0] > size || bounds[0] > bounds[1]) return std::optional<Part>();
+  if (bounds[0] > size || bounds[0] > bounds[1]) return std::optional<TextPart>();
   const size_t first = offsets[static_cast<size_t>(bounds[0])],
                last = offsets[static_cast<size_t>(bounds[1])];
-  return Part{text.substr(first, last - first), bounds[0]};
+  return TextPart{text.substr(first, last - first), bounds[0]};
 }
 
 // A tuple asks for any of its texts.
@@ -156,7 +156,7 @@ template <bool kStart>
 Result<Value> starts_or_ends(Machine& m, const Value& self, const Arguments& arguments) {
   const char* what = kStart ? "startswith()" : "endswith()";
   DP_TRY(const Bound a, bind(m, what, arguments, {"prefix", "start", "end"}, 1));
-  DP_TRY(const std::optional<Part> where, part_of(m, what, self.as_text(), a[1], a[2]));
+  DP_TRY(const std::optional<TextPart> where, part_of(m, what, self.as_text(), a[1], a[2]));
   if (!where) return Value::boolean(false);
   const std::string_view text = where->text;
   const Values one = {*a[0]};
@@ -174,7 +174,7 @@ Result<Value> found(Machine& m, const Value& self, const Arguments& arguments) {
   const char* what = kMust ? (kLast ? "rindex()" : "index()") : kLast ? "rfind()" : "find()";
   DP_TRY(const Bound a, bind(m, what, arguments, {"sub", "start", "end"}, 1));
   DP_TRY(const std::string_view wanted, text_or(m, what, a[0], ""));
-  DP_TRY(const std::optional<Part> part, part_of(m, what, self.as_text(), a[1], a[2]));
+  DP_TRY(const std::optional<TextPart> part, part_of(m, what, self.as_text(), a[1], a[2]));
   const size_t at = !part   ? std::string_view::npos
                     : kLast ? part->text.rfind(wanted)
                             : part->text.find(wanted);
@@ -187,7 +187,7 @@ Result<Value> found(Machine& m, const Value& self, const Arguments& arguments) {
 Result<Value> counted(Machine& m, const Value& self, const Arguments& arguments) {
   DP_TRY(const Bound a, bind(m, "count()", arguments, {"sub", "start", "end"}, 1));
   DP_TRY(const std::string_view wanted, text_or(m, "count()", a[0], ""));
-  DP_TRY(const std::optional<Part> part, part_of(m, "count()", self.as_text(), a[1], a[2]));
+  DP_TRY(const std::optional<TextPart> part, part_of(m, "count()", self.as_text(), a[1], a[2]));
   if (!part) return Value::integer(0);
   const std::string_view text = part->text;
   if (wanted.empty()) return Value::integer(static_cast<int64_t>(count_code_points(text)) + 1);
@@ -279,7 +279,7 @@ std::string swap_case(std::string_view text) {
   return out;
 }
 
-constexpr MethodRow kMethods[] = {
+constexpr MethodRow kTextMethods[] = {
     {Kind::kText, "strip", stripped<true, true>},
     {Kind::kText, "lstrip", stripped<true, false>},
     {Kind::kText, "rstrip", stripped<false, true>},
@@ -292,10 +292,10 @@ constexpr MethodRow kMethods[] = {
     {Kind::kText, "endswith", starts_or_ends<false>},
     {Kind::kText, "removeprefix", remove_affix<true>},
     {Kind::kText, "removesuffix", remove_affix<false>},
-    {Kind::kText, "upper", mapped<to_upper>},
-    {Kind::kText, "lower", mapped<to_lower>},
-    {Kind::kText, "title", mapped<title_case>},
-    {Kind::kText, "capitalize", mapped<capitalize>},
+    {Kind::kText, "upper", method_mapped<to_upper>},
+    {Kind::kText, "lower", method_mapped<to_lower>},
+    {Kind::kText, "title", method_mapped<title_case>},
+    {Kind::kText, "capitalize", method_mapped<capitalize>},
     {Kind::kText, "replace", replaced},
     {Kind::kText, "find", found<false, false>},
     {Kind::kText, "rfind", found<true, false>},
@@ -305,8 +305,8 @@ constexpr MethodRow kMethods[] = {
     {Kind::kText, "ljust", justified<Side::kLeft>},
     {Kind::kText, "rjust", justified<Side::kRight>},
     {Kind::kText, "center", justified<Side::kBoth>},
-    {Kind::kText, "swapcase", mapped<swap_case>},
-    {Kind::kText, "casefold", mapped<to_lower>},
+    {Kind::kText, "swapcase", method_mapped<swap_case>},
+    {Kind::kText, "casefold", method_mapped<to_lower>},
     {Kind::kText, "count", counted},
     {Kind::kText, "join", joined},
     {Kind::kText, "format", format_method},
@@ -322,7 +322,7 @@ constexpr MethodRow kMethods[] = {
 
 }  // namespace
 
-std::span<const MethodRow> text_methods() { return kMethods; }
+std::span<const MethodRow> text_methods() { return kTextMethods; }
 
 Result<Value> replace_text(Machine& machine, std::string_view text, std::string_view old,
                            std::string_view with, int64_t count) {

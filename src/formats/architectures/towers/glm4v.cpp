@@ -29,7 +29,7 @@ constexpr TensorRow kOwn[] = {
     {kMergerDown, "mm.down", "merger.down_proj", {Dim::kImageDim, Dim::kProjector}},
 };
 
-constexpr auto kOwnTensors = towers::joined(towers::kVisualGated, kOwn);
+constexpr auto kGlm4vOwnTensors = towers::joined(towers::kVisualGated, kOwn);
 
 }  // namespace
 
@@ -56,7 +56,7 @@ constinit const Architecture towers::glm4v = {
     .activation = ActivationFn::kSilu,
     .layer = towers::kGatedLayer,
     .bidirectional = true,
-    .own_tensors = kOwnTensors,
+    .own_tensors = kGlm4vOwnTensors,
     .gguf = towers::kGguf,
     .huggingface = towers::names_below("visual.", "blocks."),
 };

@@ -23,7 +23,7 @@ constexpr TensorRow kTower[] = {
     {kDown, "ffn_down", "feed_forward.down_proj", {Dim::kHidden, Dim::kFfn}},
 };
 
-constexpr TensorRow kProjector[] = {
+constexpr TensorRow kPixtralProjector[] = {
     vector_row(kMergerNorm, "mm.input_norm.weight", "/multi_modal_projector.norm.weight"),
     {kMergerIn,
      "mm.patch_merger",
@@ -33,7 +33,7 @@ constexpr TensorRow kProjector[] = {
     {kMergerDown, "mm.2", "/multi_modal_projector.linear_2", {Dim::kImageDim, Dim::kImageDim}},
 };
 
-constexpr auto kAll = towers::joined(kTower, kProjector);
+constexpr auto kAll = towers::joined(kTower, kPixtralProjector);
 
 constexpr HuggingFaceRow kHuggingFace = towers::names_below("vision_tower.", "transformer.layers.");
 

@@ -9,13 +9,13 @@ namespace {
 using enum TensorId;
 using towers::vector_row;
 
-constexpr TensorRow kOwn[] = {
+constexpr TensorRow kQwen25VlOwn[] = {
     vector_row(kMergerNorm, "v.post_ln.weight", "merger.ln_q.weight"),
     {kMergerUp, "mm.0", "merger.mlp.0", {Dim::kMerged, Dim::kMerged}},
     {kMergerDown, "mm.2", "merger.mlp.2", {Dim::kImageDim, Dim::kMerged}},
 };
 
-constexpr auto kOwnTensors = towers::joined(towers::kVisualGated, kOwn);
+constexpr auto kQwen25VlOwnTensors = towers::joined(towers::kVisualGated, kQwen25VlOwn);
 
 }  // namespace
 
@@ -24,7 +24,7 @@ constinit const Architecture towers::qwen2_5_vl = {
     .activation = ActivationFn::kSilu,
     .layer = towers::kGatedLayer,
     .bidirectional = true,
-    .own_tensors = kOwnTensors,
+    .own_tensors = kQwen25VlOwnTensors,
     .gguf = towers::kGguf,
     .huggingface = towers::names_below("visual.", "blocks."),
 };

@@ -9,7 +9,7 @@ using enum TensorId;
 
 using towers::vector_row;
 
-constexpr TensorRow kOwnTensors[] = {
+constexpr TensorRow kQwen3VlOwnTensors[] = {
     {kPatchEmbed, "v.patch_embd", "patch_embed.proj", {Dim::kHidden, Dim::kPatchValues}},
     {.id = kPositions,
      .gguf = "v.position_embd",
@@ -43,7 +43,7 @@ constinit const Architecture towers::qwen3_vl = {
     .activation = ActivationFn::kGeluTanh,
     .layer = towers::kNormLayer,
     .bidirectional = true,
-    .own_tensors = kOwnTensors,
+    .own_tensors = kQwen3VlOwnTensors,
     .gguf = towers::kGguf,
     .huggingface = towers::names_below("visual.", "blocks."),
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kUnit = 32;     // columns
 constexpr uint32_t kSubTile = 64;  // rows of x and of the weight that a subgroup makes
-constexpr uint32_t kMostSplits = 8;
+constexpr uint32_t kMatmulMatrixMostSplits = 8;
 // Tint wants so many bytes after y even if no results are stored there: a matrix unit's 16 x 16 results.
 constexpr uint64_t kFragmentBytes = 256 * sizeof(float);
 
@@ -84,7 +84,7 @@ SplitSums sums_of(uint32_t splits, uint32_t max_rows, const WeightPiece& piece) 
 MatrixSizes sizes_of(const Context& ctx, const Product& op, const WeightPiece& piece) {
   const bool may_split = !op.is_gated() && piece.rows % 4 == 0;  // linear_sum.wgsl
   return choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units_of(op.weight, piece),
-                      may_split ? kMostSplits : 1);
+                      may_split ? kMatmulMatrixMostSplits : 1);
 }
 
 Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {

@@ -9,7 +9,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kUnit = 32;  // columns
+constexpr uint32_t kMatvecUnit = 32;  // columns
 
 struct Shape {
   std::string_view entry;
@@ -20,7 +20,7 @@ struct Shape {
 
 // Whole rows on a CPU: one subgroup of 8 a workgroup and 4 rows an invocation are best of 1-8 rows and 8-32
 // invocations (lavapipe, 2 cores, 2560 x 512 in q8_0 and q4_k). A gate makes two sums of each row.
-constexpr uint32_t kCpuWorkgroup = 8, kCpuRows = 4;
+constexpr uint32_t kMatvecCpuWorkgroup = 8, kMatvecCpuRows = 4;
 
 // Invocations that share a row: one unit of 32 columns each if that fits a workgroup of 256, else an equal
 // number of rounds, in whole subgroups.
@@ -34,14 +34,14 @@ Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool g
   constexpr uint32_t kSubgroup = 32;  // if the device names no larger one
   const uint32_t most = std::bit_floor(
       std::min({kMostMatvecInvocations.value, caps.max_invocations, caps.max_workgroup_size_x}));
-  const uint32_t units = (k + kUnit - 1) / kUnit;
+  const uint32_t units = (k + kMatvecUnit - 1) / kMatvecUnit;
   const uint32_t rows = gated ? 1 : 2;
   Shape shape;
   switch (row.algorithm) {
     case Algorithm::kWholeRows:
       return {.entry = "linear/matvec/matvec_whole_rows",
-              .workgroup = kCpuWorkgroup,
-              .outputs = kCpuWorkgroup * (gated ? kCpuRows / 2 : kCpuRows)};
+              .workgroup = kMatvecCpuWorkgroup,
+              .outputs = kMatvecCpuWorkgroup * (gated ? kMatvecCpuRows / 2 : kMatvecCpuRows)};
     case Algorithm::kSubgroup:
       shape.entry = "linear/matvec/matvec_subgroup";
       shape.threads_per_row = invocations_for(units, std::max(kSubgroup, caps.subgroup_max), most);
@@ -96,7 +96,7 @@ Result<void> record_matvec(Context& ctx, const Product& op) {
         .gate_rows = outputs,
         .k = weight.k,
         .row_vec4s = static_cast<uint32_t>(layout.plane0_row_bytes / 16),
-        .units = (layout.padded_k + kUnit - 1) / kUnit,
+        .units = (layout.padded_k + kMatvecUnit - 1) / kMatvecUnit,
         .groups_x = launch.grid.x};
     launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
     launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,

@@ -16,7 +16,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kUnit = 32;  // columns
+constexpr uint32_t kMatvecTileUnit = 32;  // columns
 
 }  // namespace
 
@@ -28,7 +28,7 @@ TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t fitting =
       std::min({kMostTileInvocations.value, caps.max_invocations, caps.max_workgroup_size_x});
-  TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
+  TileShape shape{.units = weight.k / kMatvecTileUnit, .sums = needs.gated ? 2u : 1u};
   if (needs.half_tiles) {
     shape.rows = kHalf;
   } else if (!needs.whole_tiles) {

@@ -4,7 +4,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr ProductTemplate kTemplates[] = {
+constexpr ProductTemplate kMatvecTemplates[] = {
     // lavapipe (subgroups of 8, 2 cores), 2560 x 512: 0.5 ms as q8_0 with dp4a, 0.7 ms without.
     {.suffix = "cpu.dp4a",
      .lane = Lane::kDp4a,
@@ -45,7 +45,7 @@ constexpr ProductTemplate kTemplates[] = {
 }  // namespace
 
 std::span<const ProductRow> matvec_variants(WeightFormat format) {
-  static const std::vector<std::vector<ProductRow>> tables = expand_templates("matvec", kTemplates);
+  static const std::vector<std::vector<ProductRow>> tables = expand_templates("matvec", kMatvecTemplates);
   return tables[static_cast<size_t>(format)];
 }
 

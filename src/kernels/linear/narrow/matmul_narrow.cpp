@@ -13,12 +13,12 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kUnit = 32;      // columns
-constexpr uint32_t kStepUnits = 4;  // that the kernel takes at once
-constexpr uint32_t kFragment = 16;  // rows of a matrix unit's numbers
+constexpr uint32_t kNarrowUnit = 32;      // columns
+constexpr uint32_t kStepUnits = 4;        // that the kernel takes at once
+constexpr uint32_t kNarrowFragment = 16;  // rows of a matrix unit's numbers
 constexpr uint32_t kFewRows = 32, kManyRows = 64;
 // Tint wants so many bytes after y: a matrix unit's 16 x 16 results.
-constexpr uint64_t kFragmentBytes = uint64_t{kFragment} * kFragment * sizeof(float);
+constexpr uint64_t kNarrowFragmentBytes = uint64_t{kNarrowFragment} * kNarrowFragment * sizeof(float);
 
 // The constants of matmul_narrow.wgsl and its grid.
 struct NarrowSizes {
@@ -31,7 +31,7 @@ struct NarrowSizes {
 
   uint32_t group_rows() const { return rows * subgroups; }
   uint32_t workgroup_bytes() const {
-    constexpr uint32_t kBuffer = kFragment * 40 * 2;
+    constexpr uint32_t kBuffer = kNarrowFragment * 40 * 2;
     return subgroups * 2 * kBuffer + tiles * kBuffer;
   }
 };
@@ -39,18 +39,18 @@ struct NarrowSizes {
 // Registers for 32 columns of a weight row.
 uint32_t unit_registers(WeightFormat format) {
   const WeightFormatInfo& info = weight_format_info(format);
-  return (info.plane0_block_bytes + info.plane1_block_bytes) * kUnit / info.block_size / 4;
+  return (info.plane0_block_bytes + info.plane1_block_bytes) * kNarrowUnit / info.block_size / 4;
 }
 
 // Nearly as many workgroups as the device runs at once, so that all end together. Short splits are only for a device
 // that would run half empty without them, since each split's sums are written and read again.
 NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& piece, uint32_t units) {
-  constexpr uint32_t kMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
+  constexpr uint32_t kNarrowMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
   // Weight rows: larger workgroups share more of x. With four tiles of x larger ones pay for fewer weight rows, and for
   // weights that take longer to unpack (8B, 64 rows: gate and up, and down in tile_q6, 3 us a layer each).
   constexpr uint32_t kHead = 65536, kManyRowsOfFourTiles = 16384;
   const gpu::Caps& caps = ctx.plan.caps();
-  NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};
+  NarrowSizes sizes{.tiles = (ctx.max_rows + kNarrowFragment - 1) / kNarrowFragment};
   // Units of 16-bit weights fill twice the registers.
   const uint32_t rows = weight_format_info(op.weight.format).quantised() ? kManyRows : kFewRows;
   const bool four =
@@ -65,7 +65,7 @@ NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& pie
   }
   const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
   const uint32_t steps = (units + kStepUnits - 1) / kStepUnits;
-  const uint32_t most = std::clamp(steps / kLeastSteps, 1u, kMostSplits);
+  const uint32_t most = std::clamp(steps / kLeastSteps, 1u, kNarrowMostSplits);
   const uint32_t at_once =
       (sizes.tiles == 1 ? kNarrowAtOnceOfOne : kNarrowAtOnce).of(caps) * 2 / sizes.subgroups;
   uint32_t splits = std::bit_floor(std::clamp(at_once / groups, 1u, most));
@@ -78,35 +78,36 @@ NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& pie
 }
 
 // Where the kernel's sums go.
-struct Target {
+struct NarrowTarget {
   TensorView y;
   uint32_t first = 0;   // column of output 0
   uint32_t stride = 0;  // of a row
   uint32_t split = 0;   // numbers of a split of the columns
 };
 
-uint32_t units_of(const Weight& weight, const WeightPiece& piece) {
-  return weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
+uint32_t narrow_units_of(const Weight& weight, const WeightPiece& piece) {
+  return weight_layout(weight.format, piece.rows, weight.k).padded_k / kNarrowUnit;
 }
 
 // Whole fragments are stored: of all rows of x and weight rows that the workgroups make.
 SplitSums sums_of(const NarrowSizes& sizes, const WeightPiece& piece) {
   const uint32_t stride = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows() * sizes.group_rows();
-  return {.splits = sizes.splits, .row_stride = stride, .split_stride = sizes.tiles * kFragment * stride};
+  return {
+      .splits = sizes.splits, .row_stride = stride, .split_stride = sizes.tiles * kNarrowFragment * stride};
 }
 
-Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
+Result<void> record_narrow_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
   const Weight& weight = op.weight;
   const bool gated = op.is_gated();
   const Outputs y = op.outputs();
-  const uint32_t units = units_of(weight, piece);
+  const uint32_t units = narrow_units_of(weight, piece);
   const NarrowSizes sizes = choose_sizes(ctx, op, piece, units);
   const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
   const auto* left = op.epilogue_as<LeaveSums>();
-  const bool split = left || sizes.splits > 1 || gated || y.f32.bytes < kFragmentBytes;
+  const bool split = left || sizes.splits > 1 || gated || y.f32.bytes < kNarrowFragmentBytes;
   SplitSums sums = left ? left->sums : sums_of(sizes, piece);
   if (split && !left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
-  Target target{
+  NarrowTarget target{
       .y = y.f32, .first = y.column + piece.first_row, .stride = y.stride != 0 ? y.stride : weight.n};
   if (split) target = {.y = sums.partials, .stride = sums.row_stride, .split = sums.split_stride};
 
@@ -115,7 +116,7 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                                                     .y_first = target.first,
                                                     .y_stride = target.stride,
                                                     .y_split = target.split,
-                                                    .k_tiles = weight.k / kFragment,
+                                                    .k_tiles = weight.k / kNarrowFragment,
                                                     .units = units,
                                                     .split_units = sizes.split_units,
                                                     .x_tiles = sizes.tiles};
@@ -149,11 +150,11 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
 
 SplitSums narrow_sums(Context& ctx, const Product& op) {
   const WeightPiece& piece = op.weight.pieces.front();
-  return sums_of(choose_sizes(ctx, op, piece, units_of(op.weight, piece)), piece);
+  return sums_of(choose_sizes(ctx, op, piece, narrow_units_of(op.weight, piece)), piece);
 }
 
 Result<void> record_matmul_narrow(Context& ctx, const Product& op) {
-  for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_piece(ctx, op, piece));
+  for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_narrow_piece(ctx, op, piece));
   return {};
 }
 

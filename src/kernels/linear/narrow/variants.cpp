@@ -5,7 +5,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr ProductTemplate kTemplates[] = {
+constexpr ProductTemplate kNarrowTemplates[] = {
     kCpuRow,
     {.suffix = "narrow",
      .lane = Lane::kMatrix,
@@ -25,7 +25,8 @@ constexpr ProductTemplate kTemplates[] = {
 }  // namespace
 
 std::span<const ProductRow> matmul_narrow_variants(WeightFormat format) {
-  static const std::vector<std::vector<ProductRow>> tables = expand_templates("matmul_narrow", kTemplates);
+  static const std::vector<std::vector<ProductRow>> tables =
+      expand_templates("matmul_narrow", kNarrowTemplates);
   return tables[static_cast<size_t>(format)];
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kUnitsOfGroup = 8;  // a whole block of the k-quants: its bytes are read by one workgroup
 
-constexpr RepackRow kRows[] = {
+constexpr RepackRow kRepackRows[] = {
     {{.name = "repack.f16.portable"}, {.from = DType::kF16, .block = "linear/repack/repack_16_bits"}},
     {{.name = "repack.bf16.portable"}, {.from = DType::kBF16, .block = "linear/repack/repack_16_bits"}},
     {{.name = "repack.q2_k.portable"}, {.from = DType::kQ2_K, .block = "linear/repack/repack_q2_k"}},
@@ -34,11 +34,11 @@ unsigned long long printed(uint64_t number) { return number; }
 
 }  // namespace
 
-std::span<const RepackRow> repack_variants() { return kRows; }
+std::span<const RepackRow> repack_variants() { return kRepackRows; }
 
 std::span<const RepackRow> repack_variants(DType from) {
-  const auto row = std::ranges::find(kRows, from, &RepackRow::from);
-  if (row == std::end(kRows)) return {};
+  const auto row = std::ranges::find(kRepackRows, from, &RepackRow::from);
+  if (row == std::end(kRepackRows)) return {};
   return {row, 1};
 }
 

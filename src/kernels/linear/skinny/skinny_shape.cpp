@@ -12,15 +12,15 @@ namespace {
 
 constexpr uint32_t kUnitOfQ8 = 32, kUnitOfF32 = 8;   // columns, of skinny_unit_q8 and skinny_unit_f32
 constexpr uint32_t kVec4sOfQ8 = 3, kVec4sOfF32 = 2;  // that a unit of x takes
-constexpr uint32_t kHalf = kTileRows / 2;
-constexpr uint32_t kManyRows = 8;  // the batch of 5 to 8 rows of x
+constexpr uint32_t kSkinnyShapeHalf = kTileRows / 2;
+constexpr uint32_t kSkinnyShapeManyRows = 8;  // the batch of 5 to 8 rows of x
 
 // Rows of x that a workgroup takes: all rows, but in plans of more than matmul_skinny's.
 uint32_t batch_of(const Context& ctx) {
   return std::min(kMaxSkinnyRows, std::max(2u, std::bit_ceil(ctx.max_rows)));
 }
 
-constexpr uint32_t kMostSplits = 4;
+constexpr uint32_t kSkinnyShapeMostSplits = 4;
 
 // Long columns of not many weight rows leave a large GPU waiting. Splits of the columns make more workgroups; the norm
 // after the residual adds up their sums.
@@ -30,13 +30,13 @@ bool may_split(const SkinnyShape& shape) {
 }
 
 uint32_t few_splits(const gpu::Caps& caps, uint32_t groups) {
-  return std::bit_floor(std::clamp(kSplitSkinny.of(caps) / groups, 1u, kMostSplits));
+  return std::bit_floor(std::clamp(kSplitSkinny.of(caps) / groups, 1u, kSkinnyShapeMostSplits));
 }
 
 // Weight rows of an invocation. Each reads all units of x of its columns from workgroup memory. With 5 to 8 rows of x,
 // weight rows share such a read: as many rows as still leave a workgroup to each compute unit.
 uint32_t few_pair(const gpu::Caps& caps, SkinnyShape shape, uint32_t least, uint32_t most, uint32_t outputs) {
-  const uint32_t splits = may_split(shape) ? kMostSplits : 1;
+  const uint32_t splits = may_split(shape) ? kSkinnyShapeMostSplits : 1;
   for (shape.pair = most; shape.pair > least; shape.pair /= 2) {
     if (outputs / shape.group_rows() * splits > kSharedSkinny.of(caps)) break;
   }
@@ -64,7 +64,8 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
                     .gated = gated,
                     .q8_out = op.outputs().q8.valid()};
   const bool whole = outputs / kTileRows >= enough;
-  shape.rows = tunable(ctx.policy, op.choice, "rows", whole ? kTileRows : kHalf, {kHalf, kTileRows});
+  shape.rows = tunable(ctx.policy, op.choice, "rows", whole ? kTileRows : kSkinnyShapeHalf,
+                       {kSkinnyShapeHalf, kTileRows});
   shape.pair = 2;
   if (!gated) {
     const bool two = q8 && outputs / (2 * kTileRows) >= enough;
@@ -97,7 +98,7 @@ SkinnyShape few_shape(Context& ctx, const Product& op) {
                     .q8_out = op.outputs().q8.valid()};
   const uint32_t outputs = op.weight.pieces.front().rows / (shape.gated ? 2 : 1) + op.second_n();
   const auto groups = [&] { return (outputs + shape.group_rows() - 1) / shape.group_rows(); };
-  const bool many = shape.batch >= kManyRows;
+  const bool many = shape.batch >= kSkinnyShapeManyRows;
   const uint32_t least = shape.gated ? 2 : 1;
   // Blocks of gated outputs are made of whole workgroups' outputs.
   const uint32_t most = !many || (shape.gated && outputs % (2 * shape.rows) != 0) ? 2 : kMostPair;

@@ -5,7 +5,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr ProductTemplate kTemplates[] = {
+constexpr ProductTemplate kSkinnyTemplates[] = {
     {.suffix = "cpu.once.dp4a",
      .lane = Lane::kDp4a,
      .needs = kNeedDp4a,
@@ -39,7 +39,8 @@ constexpr ProductTemplate kTemplates[] = {
 }  // namespace
 
 std::span<const ProductRow> matmul_skinny_variants(WeightFormat format) {
-  static const std::vector<std::vector<ProductRow>> tables = expand_templates("matmul_skinny", kTemplates);
+  static const std::vector<std::vector<ProductRow>> tables =
+      expand_templates("matmul_skinny", kSkinnyTemplates);
   return tables[static_cast<size_t>(format)];
 }
 
