@@ -46,7 +46,7 @@ Result<bool> Scheduler::choose_together(const std::vector<Sequence*>& decoding, 
   const bool in_prefill =
       std::ranges::any_of(running_, [](const Sequence* s) { return s->phase == Phase::kPrefill; });
   const auto drafts = [](const Sequence* s) { return drafts_together(*s); };
-  if (runner_.max_sequences() == 1 || in_prefill || std::ranges::none_of(decoding, drafts)) return false;
+  if (in_prefill || std::ranges::none_of(decoding, drafts)) return false;
   const auto slots = static_cast<uint32_t>(decoding.size());
   std::vector<DraftOffer> offers, hopes;
   model::DraftNeed need = draft_need_of(decoding[0]->request.settings);

@@ -150,7 +150,10 @@ Result<bool> Scheduler::queue_step() {
   model::DecodeSteps steps;
   if (!decoding.empty()) {
     steps = choose_steps(decoding);
-    DP_TRY(const bool drafts, choose_together(decoding, steps));
+    bool drafts = false;
+    if (runner_.max_sequences() > 1) {
+      DP_TRY(drafts, choose_together(decoding, steps));
+    }
     if (drafts && !in_flight_.empty()) return false;  // the host knows the tokens first
     const uint32_t wanted = steps.steps * steps.submits * steps.rows;
     uint32_t all = wanted;

@@ -9,9 +9,9 @@ namespace doppler::engine {
 namespace {
 
 // The first ticket of each is not counted.
-void note_twice(StepCosts& costs, uint32_t rows, double seconds) {
+void note_twice(StepCosts& costs, uint32_t rows, double took) {
   costs.note(rows, 1, 100);
-  costs.note(rows, 10, seconds * 10);
+  costs.note(rows, 10, took * 10);
 }
 
 TEST(StepCosts, AreThoseMeasured) {

@@ -1,6 +1,7 @@
 // Checks and records the end of a step of many sequences that evaluates drafts. Read next: advance_drafts.wgsl.
 #include "kernels/step/advance_drafts.h"
 
+#include "kernels/common/dispatch.h"
 #include "kernels/common/tables.h"
 #include "kernels/step/advance_drafts.wgsl.h"
 #include "kernels/step/draft_text.h"
@@ -13,7 +14,6 @@ Result<void> record(Context& ctx, const AdvanceDrafts& op) {
     return fail(ErrorKind::kInternal, "advance_drafts is of %u rows; allowed is 2 to %u.", op.rows,
                 kMaxSequences);
   }
-  constexpr uint64_t kWord = sizeof(uint32_t);
   const uint64_t words = ctx.tables.sequences * kWord;
   DP_CHECK(check_view(op.choices, op.rows * kWord, "choices of advance_drafts"));
   DP_CHECK(check_view(op.text, kTextTokens * kWord, "text of advance_drafts"));
