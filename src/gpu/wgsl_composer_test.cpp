@@ -40,7 +40,7 @@ class WgslComposerTest : public testing::Test {
   }
 
   std::string folder_;
-  std::optional<doppler::testing::EnvironmentVariable> variable_;
+  std::optional<EnvironmentVariable> variable_;
   Caps caps_;
 };
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace doppler::testing {
+namespace doppler {
 
 class EnvironmentVariable {
  public:
@@ -29,4 +29,4 @@ class EnvironmentVariable {
   const std::string name_;
 };
 
-}  // namespace doppler::testing
+}  // namespace doppler
