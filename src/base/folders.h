@@ -1,6 +1,6 @@
-// What is done to names of files and to whole folders; file.h has open files and single names. Nothing above base uses
-// std::filesystem, since on Windows it takes texts for the system's code page (tools/check_layers holds this). Paths are
-// UTF-8. A function that fails leaves the reason in errno. Not part of the WebAssembly build.
+// Texts of paths, and all that is done to whole folders; file.h has open files and single names. Nothing above base uses
+// std::filesystem, since on Windows it takes texts for the system's code page (tools/check_layers holds this). Paths
+// are UTF-8. A function that fails leaves the reason in errno. Not part of the WebAssembly build.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace doppler {
 
-// Texts only; nobody looks at the disk. What comes back has / between its parts.
-std::string parent_path(const std::string& path);  // "a/b.c": "a"; "a/": "a"; "b.c": ""; "/": "/"
-std::string file_name(const std::string& path);    // "a/b.c": "b.c"; "a/": ""
-std::string file_stem(const std::string& path);    // "a/b.c": "b"; "a/.c": ".c"
-std::string normal_path(const std::string& path);  // "a/../b//c/.": "b/c/"
+// Texts only; nobody looks at the disk. The result has / between its parts.
+std::string parent_path(const std::string& path);  // "a" of "a/b.c" and of "a/", "" of "b.c", "/" of "/"
+std::string file_name(const std::string& path);    // "b.c" of "a/b.c", "" of "a/"
+std::string file_stem(const std::string& path);    // "b" of "a/b.c", ".c" of "a/.c"
+std::string normal_path(const std::string& path);  // "b/c/" of "a/../b//c/."
 std::string joined_path(const std::string& folder, const std::string& name);
 
 // They follow links, and are false if there is nothing, or if the system does not tell.

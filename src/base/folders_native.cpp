@@ -1,4 +1,4 @@
-// What folders.h does the same way on every system.
+// The part of folders.h that is the same on every system.
 #include <cerrno>
 
 #include "base/folders.h"

@@ -1,5 +1,6 @@
-"""What the tests of programs for other systems share (tests/windows/run, tests/arm64/run): the build, counts, and the
-groups unit, tokens, pictures and stories. A `wrap` makes a script of this machine that starts such a program: wrap(name, path)."""
+"""The tests of programs for other systems share this (tests/windows/run, tests/arm64/run): the build, counts, and the
+groups unit, tokens, pictures and stories. `wrap` makes a script of this machine that starts such a program:
+wrap(name, path)."""
 
 import json
 import os

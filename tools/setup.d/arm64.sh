@@ -9,7 +9,7 @@ install_arm64() {
   install_cross_wheels arm64 aarch64 file "$arm" "manylinux_2_27_aarch64 manylinux_2_28_aarch64 manylinux_2_31_aarch64"
 }
 
-# What the build and a machine without a GPU need, as far as it is a library: the rows of these groups.
+# The libraries among the rows of the groups that the build and a machine without a GPU need.
 arm64_libraries() {
   rows package | sed -n 's/^\(\(lib\|nlohmann\|mesa\)[^|]*\)|\(build\|mesa-cpu\)|.*/\1/p' | sort
 }

@@ -36,8 +36,8 @@ install_wheels() {
   step "libraries: Dawn, wgpu-native and llguidance are in $DEPS_DIR/lib"
 }
 
-# install_cross_wheels SYSTEM MACHINE KIND FOLDER "PLATFORM...": the files of the rows of this kind, of another machine's
-# wheels; the platforms are those of pip.
+# install_cross_wheels SYSTEM MACHINE KIND FOLDER "PLATFORM...": unpacks the files of the rows of this kind from another
+# machine's wheels. The platforms are those of pip.
 install_cross_wheels() {
   local system=$1 machine=$2 kind=$3 folder=$4 stamp name version row_machine sha256 _ python flags=()
   stamp=$({ rows wheel | grep "|$machine|"; rows "$kind"; } | cut -d'|' -f1-4)
