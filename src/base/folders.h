@@ -1,6 +1,6 @@
-// Texts of paths, and all that is done to whole folders; file.h has open files and single names. Nothing above base uses
-// std::filesystem, since on Windows it takes texts for the system's code page (tools/check_layers holds this). Paths
-// are UTF-8. A function that fails leaves the reason in errno. Not part of the WebAssembly build.
+// Texts of paths, and all that is done to whole folders; file.h has open files and single names. Nothing above base
+// uses std::filesystem, since on Windows it takes texts for the system's code page (tools/check_layers holds this).
+// Paths are UTF-8. A function that fails leaves the reason in errno. Not part of the WebAssembly build.
 #pragma once
 
 #include <functional>
