@@ -11,7 +11,7 @@ namespace doppler::cli {
 namespace {
 
 // A path has a separator, or is a folder that is there; anything else is a name.
-bool is_path(const std::string& target) { return target.find('/') != std::string::npos || is_folder(target); }
+bool is_path(const std::string& target) { return !parent_path(target).empty() || is_folder(target); }
 
 }  // namespace
 

@@ -110,14 +110,15 @@ Result<std::unique_ptr<FileSet>> open_file_set(const std::string& path) {
       return fail(ErrorKind::kIo, "There is no file or folder \"%s\".", printable(path, 300).c_str());
     return fail(ErrorKind::kIo, "Cannot open %s: %s.", printable(path, 300).c_str(), std::strerror(error));
   }
+  const std::string root = joined_path("", path);  // with / between its parts: its end names the model
   if (facts->kind == FileKind::kFolder)
-    return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, path, ""));
+    return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(root, root, ""));
   if (facts->kind != FileKind::kRegular) {
     return fail(ErrorKind::kIo, "%s is neither a file nor a folder.", printable(path, 300).c_str());
   }
   std::string folder = parent_path(path);
   if (folder.empty()) folder = ".";
-  return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, folder, file_name(path)));
+  return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(root, folder, file_name(path)));
 }
 
 }  // namespace doppler::formats
