@@ -1,5 +1,5 @@
-// line_editor.h by the console: it edits lines and keeps a history itself, for as long as its window is open. Lines of a
-// file or a pipe are read as they are.
+// line_editor.h by the console: it edits lines and keeps a history itself, for as long as its window is open. A file or
+// a pipe has no editing.
 #include <cstdio>
 #include <utility>
 
