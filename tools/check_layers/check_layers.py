@@ -51,6 +51,8 @@ MAY_INCLUDE = {
 CORE = {"base", "images", "kernels", "graph", "layers", "families", "lowering", "formats", "tokenizer", "model", "engine"}
 PLATFORM_HEADERS = {"thread", "mutex", "condition_variable", "future", "filesystem", "fstream", "iostream",
                     "format", "print"}
+# Without a futex, as on Windows, GCC 12's semaphores and latches lose wake-ups. Condition variables do not.
+LOSSY_HEADERS = {"semaphore", "latch", "barrier"}
 # They take names in the system's code page on Windows. base/file.h and base/folders.h take UTF-8 everywhere.
 NAME_HEADERS = {"filesystem", "fstream"}
 NAME_CALLS = re.compile(r"\bstd::(fopen|freopen|rename|getenv)\(|\bstd::remove\([^,()]*(\(\))?\)")
@@ -126,6 +128,8 @@ def check_includes(path, text):
         elif match[1] == "<" and header in NAME_HEADERS and layer != "base" and not NATIVE_ONLY.search(path):
             yield (f"{path}:{number}: <{header}> reads names by the code page of Windows; base/folders.h and base/file.h "
                    "take UTF-8.")
+        elif match[1] == "<" and header in LOSSY_HEADERS and not NATIVE_ONLY.search(path):
+            yield f"{path}:{number}: <{header}> loses wake-ups on Windows with GCC 12; use a condition variable."
         elif first == "webgpu" and not (layer == "gpu" and "_native" in path):
             yield f"{path}:{number}: {header} belongs in src/gpu, in files ending in _native."
         elif (header in PLATFORM_HEADERS and layer in CORE and not PLATFORM_SUFFIX.search(path)

@@ -50,6 +50,8 @@ REFUSED = [
     ("a_file_removed_by_the_code_page", "src/gpu/x_native.cpp", "// X.\nint i = std::remove(path.c_str());\n",
      "src/gpu/x_native.cpp:2: std::remove(path.c_str()) reads names by the code page of Windows; base/file.h and "
      "base/own_folders_native.h have it in UTF-8."),
+    ("a_semaphore", "src/gpu/x_native.cpp", "// X.\n#include <semaphore>\n",
+     "src/gpu/x_native.cpp:2: <semaphore> loses wake-ups on Windows with GCC 12; use a condition variable."),
     ("platform_if", "src/kernels/op/x.cpp", "// X.\n#ifdef __wasm__\n#endif\n",
      "src/kernels/op/x.cpp:2: #if on the platform (__wasm...); make it a file with a platform suffix."),
     ("no_opening_comment", "src/base/x.h", "#pragma once\n",
