@@ -16,12 +16,8 @@ if(CMAKE_CROSSCOMPILING)
   include_directories(SYSTEM ${CMAKE_BINARY_DIR}/include)
   set(DOPPLER_CURL_INCLUDE_DIR ${CMAKE_BINARY_DIR}/include CACHE PATH "The folder that holds curl/curl.h")
 endif()
-if(CMAKE_CROSSCOMPILING AND DOPPLER_TESTS)
-  # The package libgtest-dev brings the sources too.
-  set(INSTALL_GTEST OFF)
-  set(BUILD_GMOCK OFF)
-  add_subdirectory(/usr/src/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
-endif()
+# The libraries of picture formats are looked for (src/images).
+list(APPEND CMAKE_FIND_ROOT_PATH ${DOPPLER_DEPS_DIR})
 set(DOPPLER_EVENT_INCLUDE_DIR ${DOPPLER_DEPS_DIR}/include CACHE PATH "The folder that holds event2/event.h")
 set(DOPPLER_EVENT_CORE ${DOPPLER_DEPS_DIR}/lib/libevent_core.a ws2_32 iphlpapi CACHE STRING "libevent, and what it needs")
 

@@ -1,5 +1,5 @@
 // Files as the operating system knows them: an open file, and what is asked about a name. All that is done to files
-// goes through here or through std::filesystem. A function that fails leaves the reason in errno, on every system: the
+// goes through here or through folders.h. A function that fails leaves the reason in errno, on every system: the
 // callers have sentences of their own. Paths are UTF-8. Not part of the WebAssembly build.
 #pragma once
 

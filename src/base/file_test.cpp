@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/folders.h"
 #include "base/own_folders_native.h"
 #include "base/process.h"
 #include "base/shared_library.h"
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 class FileTest : public testing::Test {
  protected:
   FileTest() : folder_(make_temporary_folder("doppler-file-test-")) {}
-  ~FileTest() override { fs::remove_all(folder_); }
+  ~FileTest() override { remove_tree(folder_); }
   std::string operator/(const std::string& name) const { return folder_ + "/" + name; }
   void make(const std::string& name, std::string_view text) const {
     OpenFile file = OpenFile::open(*this / name, kToWriteNew);
@@ -143,7 +144,9 @@ TEST_F(FileTest, PrivateFoldersKeepOthersOut) {
 
 TEST_F(FileTest, NamesOutsideOfAsciiAreUtf8) {
   make("Ümläut 模型", "x");
-  EXPECT_TRUE(fs::exists(fs::path(*this / "Ümläut 模型")));
+  std::vector<std::string> names;
+  EXPECT_TRUE(list_folder(folder_, names));
+  EXPECT_EQ(names, std::vector<std::string>{"Ümläut 模型"});
   EXPECT_EQ(read("Ümläut 模型"), "x");
   std::FILE* file = open_stdio(*this / "Ümläut 模型", "rb");
   ASSERT_TRUE(file);

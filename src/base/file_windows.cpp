@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <random>
 
 namespace doppler {
@@ -287,11 +286,13 @@ std::optional<std::string> real_path(const std::string& path) {
 }
 
 std::string make_temporary_folder(std::string_view prefix) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  std::wstring folder(MAX_PATH + 1, L'\0');
+  folder.resize(::GetTempPathW(static_cast<DWORD>(folder.size()), folder.data()));
+  std::string begin = narrow(folder);  // with a separator at its end
+  std::ranges::replace(begin, '\\', '/');
   std::random_device random;
-  for (int tries = 0; !error && tries < 100; ++tries) {
-    std::string path = (folder / (std::string(prefix) + std::to_string(random()))).generic_string();
+  for (int tries = 0; !begin.empty() && tries < 100; ++tries) {
+    std::string path = begin + std::string(prefix) + std::to_string(random());
     if (!is_there(path) && make_private_folder(path)) return path;
   }
   return {};

@@ -1,8 +1,8 @@
 // doppler batch: answers a file of requests in the format of OpenAI's batches. Flags and closing line here, the work in
 // src/batch, the format in openai/batch_line.h.
 #include <cstdio>
-#include <filesystem>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "batch/batch_run.h"
 #include "cli/common.h"
@@ -62,8 +62,8 @@ Result<void> check(const BatchFlags& flags) {
         ErrorKind::kInvalidInput,
         "OUT.jsonl was given as \"-\"; a file is needed, since its finished lines are not done again.");
   }
-  std::error_code error;
-  if (std::filesystem::equivalent(flags.files[0], flags.files[1], error)) {
+  const auto in = facts_of(flags.files[0]), out = facts_of(flags.files[1]);
+  if (in && out && in->kind != FileKind::kOther && in->is_same_file(*out)) {
     return fail(ErrorKind::kInvalidInput, "%s is IN and OUT; two files are needed.", flags.files[0].c_str());
   }
   const uint32_t sequences = flags.model.load.sequences;

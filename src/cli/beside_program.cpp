@@ -1,19 +1,17 @@
 #include "cli/beside_program.h"
 
-#include <filesystem>
-
+#include "base/folders.h"
 #include "base/own_folders_native.h"
 
 namespace doppler::cli {
 
 std::optional<std::string> beside_program(std::initializer_list<std::string_view> places,
                                           std::string_view file) {
-  std::error_code error;
-  for (std::filesystem::path folder = program_folder(); folder.has_relative_path();
-       folder = folder.parent_path()) {
+  std::string folder = program_folder();
+  for (std::string above; !folder.empty() && (above = parent_path(folder)) != folder; folder = above) {
     for (const std::string_view place : places) {
-      const std::filesystem::path found = folder / place;
-      if (std::filesystem::exists(file.empty() ? found : found / file, error)) return found.generic_string();
+      const std::string found = joined_path(folder, std::string(place));
+      if (is_there(file.empty() ? found : joined_path(found, std::string(file)))) return found;
     }
   }
   return std::nullopt;

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -229,8 +228,7 @@ Result<std::string> named_model_path(const std::string& model) {
     return fail(ErrorKind::kInvalidInput, "The model of %s is not in the store; doppler pull fetches it.",
                 named.c_str());
   }
-  std::error_code error;
-  if (!store::is_store_name(named) || std::filesystem::exists(named, error)) return named;
+  if (!store::is_store_name(named) || is_there(named)) return named;
   const auto models = store::ModelStore::open();
   if (!models || !(models->has(named) || models->has_unfinished(named))) return named;
   DP_TRY(const store::StoredModel stored, models->find(named));

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 
+#include "base/folders.h"
 #include "base/json.h"
 #include "cli/adapter_flags.h"
 #include "cli/common.h"
@@ -249,7 +249,7 @@ Result<formats::ConvertReport> convert(ConvertFlags& flags) {
   formats::ConvertCallbacks callbacks;
   callbacks.stop = [] { return g_stop.load(); };
   if (!flags.quiet) {
-    const std::string what = "converting " + std::filesystem::path(flags.words[1]).filename().string();
+    const std::string what = "converting " + file_name(flags.words[1]);
     callbacks.on_progress = [&line, what](uint64_t done, uint64_t total) { line.show(what, done, total); };
     callbacks.on_note = [&line](const std::string& note) {
       line.clear();

@@ -1,8 +1,10 @@
 #include "cli/convert_adapter.h"
 
+#include <cerrno>
 #include <cstdio>
-#include <filesystem>
+#include <cstring>
 
+#include "base/folders.h"
 #include "cli/common.h"
 #include "formats/adapters/read_peft.h"
 #include "formats/adapters/write_adapter.h"
@@ -11,8 +13,6 @@
 
 namespace doppler::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 Result<void> write_gguf(const formats::Adapter& adapter, const formats::ModelConfig& model,
                         const std::string& path) {
@@ -24,10 +24,8 @@ Result<void> write_gguf(const formats::Adapter& adapter, const formats::ModelCon
 Result<void> write_peft(const formats::Adapter& adapter, const formats::ModelConfig& model,
                         const std::string& path) {
   DP_TRY(const formats::PeftFiles files, formats::make_peft(adapter, model));
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error)
-    return fail(ErrorKind::kIo, "Cannot make the folder %s: %s.", path.c_str(), error.message().c_str());
+  if (!make_folders(path))
+    return fail(ErrorKind::kIo, "Cannot make the folder %s: %s.", path.c_str(), std::strerror(errno));
   const std::span<const uint8_t> config(reinterpret_cast<const uint8_t*>(files.config.data()),
                                         files.config.size());
   DP_CHECK(write_file_atomically(path + "/" + formats::kPeftConfigName, config));
@@ -36,8 +34,7 @@ Result<void> write_peft(const formats::Adapter& adapter, const formats::ModelCon
 
 Result<void> convert(const ConvertAdapterFlags& flags) {
   const std::string& out = flags.words[1];
-  std::error_code error;
-  if (fs::exists(out, error) && !flags.replace) {
+  if (is_there(out) && !flags.replace) {
     return fail(ErrorKind::kInvalidInput, "%s exists; --replace puts the result in its place.", out.c_str());
   }
   DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(flags.words[0]));

@@ -1,7 +1,7 @@
 // doppler cp: a stored model under a second name, or out of the store to a path.
 #include <cstdio>
-#include <filesystem>
 
+#include "base/folders.h"
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
@@ -11,10 +11,7 @@ namespace doppler::cli {
 namespace {
 
 // A path has a separator, or is a folder that is there; anything else is a name.
-bool is_path(const std::string& target) {
-  std::error_code error;
-  return target.find('/') != std::string::npos || std::filesystem::is_directory(target, error);
-}
+bool is_path(const std::string& target) { return !parent_path(target).empty() || is_folder(target); }
 
 }  // namespace
 

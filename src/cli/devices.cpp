@@ -1,10 +1,10 @@
 // doppler devices: every adapter of every WebGPU library, opened, so that what is listed as usable is usable
 // and its features are measured ones. Exit code 1 if there is none.
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/own_folders_native.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
 
@@ -113,7 +113,7 @@ int devices_verb(std::span<const std::string> arguments) {
   add_log_flag(args);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
 
-  if (const char* name = std::getenv("DOPPLER_WEBGPU"); provider.empty() && name) provider = name;
+  if (provider.empty()) provider = environment_variable("DOPPLER_WEBGPU");
   std::vector<gpu::AdapterInfo> adapters = gpu::list_adapters(provider);
   bool any_usable = false;
   Json list = Json::array();

@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "cli/build_commit.h"
 
 namespace doppler::cli {
@@ -58,15 +58,13 @@ void end_progress() {
 
 Result<void> check_report_file(const std::string& file) {
   if (file.empty()) return {};
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error))
-    return fail(ErrorKind::kIo, "Cannot write %s: it is a folder.", file.c_str());
+  if (is_folder(file)) return fail(ErrorKind::kIo, "Cannot write %s: it is a folder.", file.c_str());
   // As write_file_atomically() writes.
   const std::string temporary = file + ".part";
   std::FILE* made = open_stdio(temporary, "ab");
   if (!made) return fail(ErrorKind::kIo, "Cannot write %s: %s.", file.c_str(), std::strerror(errno));
   std::fclose(made);
-  std::remove(temporary.c_str());
+  remove_file(temporary);
   return {};
 }
 

@@ -1,10 +1,9 @@
 #include "cli/model_facts.h"
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <map>
 
+#include "base/file.h"
 #include "base/sha256.h"
 #include "formats/architectures/config.h"
 #include "formats/architectures/tower.h"
@@ -22,11 +21,8 @@ std::string upper(std::string_view text) {
 }
 
 int64_t modified_seconds(const std::string& path) {
-  std::error_code error;
-  const auto time = std::filesystem::last_write_time(path, error);
-  if (error) return 0;
-  const auto since = std::chrono::file_clock::to_sys(time).time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(since).count();
+  const auto facts = facts_of(path);
+  return facts ? facts->modified_ns / 1'000'000'000 : 0;
 }
 
 // Adds the number of parameters and bytes, the main type and the digest.

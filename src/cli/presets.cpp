@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
+#include "base/folders.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/own_folders_native.h"
@@ -45,11 +45,11 @@ std::string spelled(const std::pair<std::string, std::string>& flag) {
 // Names of the person's own, in order.
 std::vector<std::string> own_names() {
   std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(user_preset_dir(), error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().extension() == kEnding) names.push_back(it->path().stem().string());
-  }
+  list_folder(user_preset_dir(), names);
+  std::erase_if(names, [](const std::string& name) {
+    return name.size() <= kEnding.size() || !name.ends_with(kEnding);
+  });
+  for (std::string& name : names) name.resize(name.size() - kEnding.size());
   std::ranges::sort(names);
   return names;
 }

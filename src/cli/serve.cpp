@@ -1,8 +1,8 @@
 // doppler serve: models over HTTP. Flags and what they mean here; the server is src/server.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
+#include "base/folders.h"
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
@@ -205,8 +205,7 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
     if (text.empty() && !flags.models.empty())
       return fail(ErrorKind::kInvalidInput,
                   "Flag --model was given \"\"; allowed is any text that is not empty.");
-    std::error_code error;
-    const size_t equals = std::filesystem::exists(text, error) ? std::string::npos : text.find('=');
+    const size_t equals = is_there(text) ? std::string::npos : text.find('=');
     ModelFlags model = flags.model;
     if (!out.empty()) model.load.adapters.clear();  // they are of one model
     model.model = equals == std::string::npos ? text : text.substr(equals + 1);
@@ -215,9 +214,9 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
                   "Flag --model was given \"%s\"; a model is missing after the sign =.",
                   printable(text).c_str());
     DP_TRY(const std::string path, named_model_path(model.model));
-    const bool is_path = model.model.empty() || std::filesystem::exists(model.model, error);
-    const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
-    const std::string stem = (file.has_filename() ? file : file.parent_path()).stem().string();
+    const bool is_path = model.model.empty() || is_there(model.model);
+    const std::string file = normal_path(path);
+    const std::string stem = file_stem(file_name(file).empty() ? parent_path(file) : file);
     std::string name = equals != std::string::npos ? text.substr(0, equals) : is_path ? stem : model.model;
     if (name.empty())
       return fail(ErrorKind::kInvalidInput, "Flag --model was given \"%s\"; a name is missing.",

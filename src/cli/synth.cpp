@@ -1,9 +1,9 @@
 // doppler synth: a GGUF file with the shape of a published model and random weights, for measuring speed.
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/table.h"
@@ -125,8 +125,7 @@ int synth_verb(std::span<const std::string> arguments) {
         Error(ErrorKind::kInvalidInput,
               "Flag --agree is for a model; --adapter writes an adapter, whose text is not known."));
   }
-  std::error_code error;
-  if (!replace && std::filesystem::exists(out, error)) {
+  if (!replace && is_there(out)) {
     return exit_failed(
         Error(ErrorKind::kInvalidInput, out + " exists already; --replace puts the result in its place."));
   }

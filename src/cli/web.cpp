@@ -1,9 +1,9 @@
 // doppler web: the page (web/page), served to the browser of this machine. Models run there, not here.
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/child_process.h"
+#include "base/folders.h"
 #include "base/json.h"
 #include "cli/beside_program.h"
 #include "cli/common.h"
@@ -60,8 +60,7 @@ int web_verb(std::span<const std::string> arguments) {
     auto page = built_page();
     if (!page) return exit_failed(page.error());
     options.folder = *page;
-  } else if (std::error_code error;
-             !std::filesystem::exists(std::filesystem::path(options.folder) / kIndex, error)) {
+  } else if (!is_there(joined_path(options.folder, kIndex))) {
     return exit_failed(Error(ErrorKind::kIo, "There is no index.html in " + options.folder +
                                                  "; node web/page/build.mjs --out FOLDER makes the page."));
   }

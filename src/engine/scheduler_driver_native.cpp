@@ -1,7 +1,6 @@
 #include "engine/scheduler_driver_native.h"
 
 #include <algorithm>
-#include <semaphore>
 
 #include "gpu/objects_made.h"
 
@@ -206,12 +205,15 @@ void SchedulerDriver::call(const std::function<void()>& body) {
     body();
     return deliver();
   }
-  std::binary_semaphore done(0);
+  bool is_done = false;
   post([&] {
     body();
-    done.release();
+    const std::lock_guard lock(mutex_);
+    is_done = true;
+    answered_.notify_all();
   });
-  done.acquire();
+  std::unique_lock lock(mutex_);
+  answered_.wait(lock, [&] { return is_done; });
 }
 
 void SchedulerDriver::post(std::function<void()> body) {

@@ -120,7 +120,7 @@ class SchedulerDriver {
   const std::atomic<bool>* cancelled_ = nullptr;  // likewise
   std::list<std::shared_ptr<StreamLine>> lines_;  // of who runs the turns
   std::mutex mutex_;
-  std::condition_variable called_;
+  std::condition_variable called_, answered_;
   std::deque<std::function<void()>> calls_;
   bool stopping_ = false;
   std::atomic<bool> lost_ = false;

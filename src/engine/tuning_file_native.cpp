@@ -1,19 +1,18 @@
 // tuning_file_native.h: a file of at most kMostBytes, read whole.
 #include "engine/tuning_file_native.h"
 
+#include <cerrno>
 #include <cstdio>
-#include <filesystem>
+#include <cstring>
 
-#include "base/file.h"
+#include "base/folders.h"
 #include "base/log.h"
 #include "engine/api_impl.h"
 
 namespace doppler::engine {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr uintmax_t kMostBytes = 8 << 20;  // some hundred models' shapes
+constexpr uint64_t kMostBytes = 8 << 20;  // some hundred models' shapes
 
 void ignore(const std::string& sentence) { log(LogLevel::kWarning, "%s", sentence.c_str()); }
 
@@ -27,15 +26,14 @@ std::shared_ptr<const kernels::TuningTable> load_tuning(const std::string& cache
                                                         const kernels::TuningKey& key) {
   if (cache_dir.empty()) return nullptr;
   const std::string path = tuning_path(cache_dir, key);
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return nullptr;
-  const uintmax_t bytes = fs::file_size(path, error);
-  if (error || bytes > kMostBytes) {
+  if (!is_regular_file(path)) return nullptr;
+  const auto bytes = file_bytes(path);
+  if (!bytes || *bytes > kMostBytes) {
     ignore(format_text("The tuning in %s is not used: it has more than %llu bytes or cannot be read.",
                        path.c_str(), static_cast<unsigned long long>(kMostBytes)));
     return nullptr;
   }
-  std::string text(static_cast<size_t>(bytes), '\0');
+  std::string text(static_cast<size_t>(*bytes), '\0');
   std::FILE* file = open_stdio(path, "rb");
   const size_t read = file ? std::fread(text.data(), 1, text.size(), file) : 0;
   if (file) std::fclose(file);
@@ -55,20 +53,17 @@ Result<void> save_tuning(const std::string& cache_dir, const kernels::TuningKey&
                 "There is no folder to keep the tuning in: neither XDG_CACHE_HOME nor HOME is set.");
   }
   const std::string path = tuning_path(cache_dir, key);
-  std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
-  if (error) {
-    return fail(ErrorKind::kIo, "Cannot make the folder of %s: %s.", path.c_str(), error.message().c_str());
-  }
+  if (!make_folders(parent_path(path)))
+    return fail(ErrorKind::kIo, "Cannot make the folder of %s: %s.", path.c_str(), std::strerror(errno));
   const std::string text = kernels::tuning_text(key, table);
   return write_file_atomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 Result<bool> forget_tuning(const std::string& cache_dir, const kernels::TuningKey& key) {
   const std::string path = tuning_path(cache_dir, key);
-  std::error_code error;
-  const bool gone = !cache_dir.empty() && fs::remove(path, error);
-  if (error) return fail(ErrorKind::kIo, "Cannot remove %s: %s.", path.c_str(), error.message().c_str());
+  const bool gone = !cache_dir.empty() && remove_file(path);
+  if (!gone && !cache_dir.empty() && errno != ENOENT)
+    return fail(ErrorKind::kIo, "Cannot remove %s: %s.", path.c_str(), std::strerror(errno));
   return gone;
 }
 

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
-#include "base/file.h"
+#include "base/folders.h"
 #include "base/mapped_file.h"
 
 namespace doppler::formats {
@@ -53,12 +52,10 @@ class NativeFileSet final : public FileSet {
 
   std::vector<std::string> list() const override {
     std::vector<std::string> names;
-    std::error_code error;
-    std::filesystem::directory_iterator it(folder_, error);
-    while (!error && it != std::filesystem::directory_iterator()) {
-      if (it->is_regular_file(error)) names.push_back(it->path().filename().string());
-      it.increment(error);
-    }
+    walk_folder(folder_, [&](const FoundName& found) {
+      if (found.kind == FileKind::kRegular) names.push_back(found.path);
+      return false;
+    });
     std::ranges::sort(names);
     return names;
   }
@@ -113,15 +110,15 @@ Result<std::unique_ptr<FileSet>> open_file_set(const std::string& path) {
       return fail(ErrorKind::kIo, "There is no file or folder \"%s\".", printable(path, 300).c_str());
     return fail(ErrorKind::kIo, "Cannot open %s: %s.", printable(path, 300).c_str(), std::strerror(error));
   }
+  const std::string root = joined_path("", path);  // with / between its parts: its end names the model
   if (facts->kind == FileKind::kFolder)
-    return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, path, ""));
+    return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(root, root, ""));
   if (facts->kind != FileKind::kRegular) {
     return fail(ErrorKind::kIo, "%s is neither a file nor a folder.", printable(path, 300).c_str());
   }
-  const std::filesystem::path whole(path);
-  std::string folder = whole.parent_path().string();
+  std::string folder = parent_path(path);
   if (folder.empty()) folder = ".";
-  return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, folder, whole.filename().string()));
+  return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(root, folder, file_name(path)));
 }
 
 }  // namespace doppler::formats

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -106,10 +106,7 @@ void store(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8
 }  // namespace
 
 DawnCache make_dawn_cache(BlobCache& cache) {
-  if (!cache.folder.empty()) {
-    std::error_code ignored;
-    std::filesystem::create_directories(cache.folder, ignored);
-  }
+  if (!cache.folder.empty()) make_folders(cache.folder);
   return {.chain = {nullptr, kDawnCacheSType},
           .isolation_key = to_view(""),
           .load = {nullptr, load, &cache, nullptr},

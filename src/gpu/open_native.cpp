@@ -1,9 +1,9 @@
 // The choice of provider and adapter: Device::open and list_adapters.
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "base/log.h"
+#include "base/own_folders_native.h"
 #include "base/text.h"
 #include "gpu/device_list.h"
 #include "gpu/device_native.h"
@@ -12,9 +12,7 @@ namespace doppler::gpu {
 namespace {
 
 std::string or_environment(std::string value, const char* variable) {
-  if (!value.empty()) return value;
-  const char* text = std::getenv(variable);
-  return text ? text : "";
+  return value.empty() ? environment_variable(variable) : value;
 }
 
 // Smaller is better.

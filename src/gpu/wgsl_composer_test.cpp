@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+
+#include "base/testing/environment.h"
 
 namespace doppler::gpu {
 namespace {
@@ -20,11 +22,11 @@ class WgslComposerTest : public testing::Test {
     file("op/shared", "fn shared() {}\n");
     file("op/cycle", "//!import op/cycle\nfn cycle() {}\n");
     file("op/broken", "//!import op/nowhere\n");
-    setenv("DOPPLER_WGSL_DIR", folder_.c_str(), 1);
+    variable_.emplace("DOPPLER_WGSL_DIR", folder_);
     caps_.f16 = caps_.subgroups = true;
   }
   void TearDown() override {
-    unsetenv("DOPPLER_WGSL_DIR");
+    variable_.reset();
     std::filesystem::remove_all(folder_);
   }
   void file(const std::string& name, const std::string& text) const {
@@ -38,6 +40,7 @@ class WgslComposerTest : public testing::Test {
   }
 
   std::string folder_;
+  std::optional<EnvironmentVariable> variable_;
   Caps caps_;
 };
 

@@ -1,17 +1,17 @@
 // Reads DOPPLER_WGSL_DIR; see wgsl_files.h.
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/file.h"
+#include "base/own_folders_native.h"
 #include "gpu/wgsl_files.h"
 #include "gpu/wgsl_repeat.h"
 
 namespace doppler::gpu {
 
 Result<std::optional<std::string>> read_wgsl_from_disk(std::string_view name) {
-  const char* folder = std::getenv("DOPPLER_WGSL_DIR");
-  if (!folder || !*folder) return std::nullopt;
-  const std::string path = std::string(folder) + "/" + std::string(name) + ".wgsl";
+  const std::string folder = environment_variable("DOPPLER_WGSL_DIR");
+  if (folder.empty()) return std::nullopt;
+  const std::string path = folder + "/" + std::string(name) + ".wgsl";
   FILE* file = open_stdio(path, "rb");
   if (!file) return std::nullopt;
   std::string text;

@@ -63,7 +63,7 @@ bool read_header(Jpeg& jpeg, std::span<const uint8_t> bytes) {
   jpeg_create_decompress(&jpeg.file);
   jpeg.file.progress = &jpeg.progress;
   jpeg.file.mem->max_memory_to_use = kMostMemory;
-  jpeg_mem_src(&jpeg.file, bytes.data(), bytes.size());
+  jpeg_mem_src(&jpeg.file, bytes.data(), static_cast<unsigned long>(bytes.size()));
   jpeg_save_markers(&jpeg.file, kExifMarker, kMostMarkerBytes);
   jpeg_read_header(&jpeg.file, TRUE);
   const bool has_black = jpeg.file.num_components == 4;

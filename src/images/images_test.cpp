@@ -88,7 +88,8 @@ TEST(DecodePicture, FilesAreUprightAndOnWhite) {
       int worst = 0;
       for (size_t i = 0; i < wanted.size(); ++i)
         worst = std::max(worst, std::abs(picture.rgb[i] - wanted[i]));
-      EXPECT_LE(worst, 1) << item.key;
+      // JPEG leaves the rounding to the decoder.
+      EXPECT_LE(worst, entry.path().extension() == ".jpg" ? 1 : 0) << item.key;
     }
   }
   EXPECT_GE(count, 14u);

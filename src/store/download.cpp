@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
+#include "base/folders.h"
 #include "base/text.h"
 #include "store/following_hash.h"
 #include "store/journal.h"
@@ -39,9 +39,7 @@ class Download {
   bool has_wrong_hash() const { return has_wrong_hash_; }
 
  private:
-  std::string shown() const {
-    return job_.url.empty() ? std::filesystem::path(job_.path).filename().string() : shown_url(job_.url);
-  }
+  std::string shown() const { return job_.url.empty() ? file_name(job_.path) : shown_url(job_.url); }
   Result<void> find_source();
   Result<void> probe_source();
   Result<void> check_size() const;
@@ -146,7 +144,7 @@ Result<Downloaded> Download::run_pieces(File& file) {
     DP_CHECK(journal.reset());  // the notes of a file that somebody removed or changed
   }
   const uint64_t resumed = journal.total_done();
-  const std::string folder = std::filesystem::path(part_path_).parent_path().string();
+  const std::string folder = parent_path(part_path_);
   DP_CHECK(check_space(folder, key.bytes - resumed, shown()));
   DP_CHECK(file.resize(key.bytes));
   FollowingHash hash(file);
@@ -249,7 +247,7 @@ Result<void> Download::handle(const PieceTransfer& transfer, const Failure& fail
 
 // A server without ranges: from the beginning each time.
 Result<Downloaded> Download::run_whole(File& file) {
-  const std::string folder = std::filesystem::path(part_path_).parent_path().string();
+  const std::string folder = parent_path(part_path_);
   DP_CHECK(remove_tree(journal_path_));
   DP_CHECK(check_space(folder, remote_.bytes.value_or(0), shown()));
   for (;;) {

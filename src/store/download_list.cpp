@@ -1,8 +1,10 @@
 #include "store/download_list.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <cerrno>
+#include <cstring>
 
+#include "base/folders.h"
 #include "base/task.h"
 #include "base/text.h"
 #include "formats/rdrr/integrity.h"
@@ -13,8 +15,6 @@
 
 namespace doppler::store {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr uint64_t kMostHubAnswer = 32ull << 20;  // 10,000 files at 3 KB each
 constexpr uint64_t kMostHubText = 64ull << 20;    // an index of 50,000 tensors has 5 MB
@@ -50,7 +50,7 @@ Result<void> refuse_sha256(const ListOptions& options, const char* what) {
 
 std::string stem_of_gguf(const std::string& file) {
   const std::string stem = split_stem(file);
-  return stem.empty() ? fs::path(file).stem().string() : stem;
+  return stem.empty() ? file_stem(file) : stem;
 }
 
 // "x-00001-of-00003.gguf" -> all three.
@@ -129,8 +129,8 @@ Result<DownloadList> list_hub(const HubName& name, const ListOptions& options, W
   return list;
 }
 
-Result<std::string> read_local(const fs::path& path) {
-  DP_TRY(const File file, File::open(path.string()));
+Result<std::string> read_local(const std::string& path) {
+  DP_TRY(const File file, File::open(path));
   DP_TRY(const uint64_t bytes, file.size());
   constexpr uint64_t kMost = std::max<uint64_t>(kMostHubText, formats::kRdrrMaxManifestBytes);
   if (bytes > kMost) {
@@ -144,63 +144,64 @@ Result<std::string> read_local(const fs::path& path) {
 }
 
 Result<DownloadList> list_local(const std::string& source, const ListOptions& options) {
-  std::error_code error;
-  const fs::path path = fs::canonical(source, error);
-  if (error) return fail(ErrorKind::kIo, "Cannot read %s: %s.", source.c_str(), error.message().c_str());
-  DownloadList list{.source = path.string(), .is_local = true};
+  const auto real = real_path(source);
+  if (!real) return fail(ErrorKind::kIo, "Cannot read %s: %s.", source.c_str(), std::strerror(errno));
+  const std::string& path = *real;
+  const std::string manifest = joined_path(path, formats::kRdrrManifestName);
+  DownloadList list{.source = path, .is_local = true};
   std::string proposed;
-  if (fs::is_regular_file(path, error)) {
-    const std::string file = path.filename().string();
+  if (is_regular_file(path)) {
+    const std::string file = file_name(path);
     const std::vector<std::string> parts = parts_of(file);
     list.kind = "gguf";
     list.entry = parts[0];
     if (parts.size() > 1) DP_CHECK(refuse_sha256(options, "a split GGUF file"));
     for (const std::string& part : parts) {
       list.files.push_back({.file = part,
-                            .from = (path.parent_path() / part).string(),
+                            .from = joined_path(parent_path(path), part),
                             .bytes = {},
                             .sha256 = options.sha256});
     }
     proposed = stem_of_gguf(file);
-  } else if (fs::is_regular_file(path / formats::kRdrrManifestName, error)) {
+  } else if (is_regular_file(manifest)) {
     DP_CHECK(refuse_sha256(options, "an RDRR model"));
     list.kind = "rdrr";
-    DP_TRY(const std::string text, read_local(path / formats::kRdrrManifestName));
-    DP_CHECK(add_rdrr_files(list, path.string(), text));
-    proposed = path.filename().string();
-  } else if (fs::is_directory(path, error)) {
+    DP_TRY(const std::string text, read_local(manifest));
+    DP_CHECK(add_rdrr_files(list, path, text));
+    proposed = file_name(path);
+  } else if (is_folder(path)) {
     DP_CHECK(refuse_sha256(options, "a folder"));
     HubRepo folder;  // the same choice as among a repository's files
     // The model's files, and those of its modules a folder deeper.
-    for (fs::recursive_directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-      const bool is_module = it.depth() == 1;
-      if (is_module) it.disable_recursion_pending();
-      const std::string name = it->path().filename().string();
+    walk_folder(path, [&](const FoundName& found) {
+      const size_t slash = found.path.find('/');
+      const bool is_module = slash != std::string::npos;
+      const std::string name = found.path.substr(is_module ? slash + 1 : 0);
       const bool is_wanted = !is_module || name == "config.json" || name == "model.safetensors";
-      if (is_wanted && it->is_regular_file(error))
-        folder.files.push_back(
-            {.path = it->path().lexically_relative(path).generic_string(), .bytes = {}, .sha256 = {}});
-    }
+      if (is_wanted && found.kind == FileKind::kRegular)
+        folder.files.push_back({.path = found.path, .bytes = {}, .sha256 = {}});
+      return !is_module;
+    });
     std::ranges::sort(folder.files, {}, &HubFile::path);
-    const auto read = [&](const std::string& file) { return read_local(path / file); };
+    const auto read = [&](const std::string& file) { return read_local(joined_path(path, file)); };
     DP_TRY(const HubChoice choice,
-           choose_files(folder, {.repo = path.filename().string(), .selector = {}, .revision = {}}, read));
+           choose_files(folder, {.repo = file_name(path), .selector = {}, .revision = {}}, read));
     list.kind = choice.kind;
     list.entry = choice.entry;
     for (const HubFile& file : choice.files) {
       list.files.push_back(
-          {.file = file.path, .from = (path / file.path).string(), .bytes = {}, .sha256 = {}});
+          {.file = file.path, .from = joined_path(path, file.path), .bytes = {}, .sha256 = {}});
     }
-    proposed = path.filename().string();
+    proposed = file_name(path);
   } else {
     return fail(ErrorKind::kInvalidInput, "%s is neither a file nor a folder.", source.c_str());
   }
   for (ListedFile& file : list.files) {
-    const uintmax_t bytes = fs::file_size(file.from, error);
-    if (error) return fail(ErrorKind::kIo, "Cannot read %s: %s.", file.from.c_str(), error.message().c_str());
-    if (file.bytes && *file.bytes != bytes) {
+    const auto bytes = file_bytes(file.from);
+    if (!bytes) return fail(ErrorKind::kIo, "Cannot read %s: %s.", file.from.c_str(), std::strerror(errno));
+    if (file.bytes && *file.bytes != *bytes) {
       return fail(ErrorKind::kInvalidInput, "%s has %llu bytes, but its manifest says %llu.",
-                  file.from.c_str(), static_cast<unsigned long long>(bytes),
+                  file.from.c_str(), static_cast<unsigned long long>(*bytes),
                   static_cast<unsigned long long>(*file.bytes));
     }
     file.bytes = bytes;
@@ -228,8 +229,7 @@ Result<std::string> checked_name(const std::string& wanted, const std::string& p
 
 Result<DownloadList> list_downloads(const std::string& source, const ListOptions& options,
                                     const ModelStore& store, Web& web) {
-  std::error_code error;
-  if (fs::exists(source, error)) return list_local(source, options);
+  if (is_there(source)) return list_local(source, options);
   if (const auto path = path_on_hub(source)) {
     if (const auto name = hub_name_of_page(*path)) return list_hub(*name, options, web);
   }

@@ -2,13 +2,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
+#include "base/folders.h"
 #include "base/text.h"
 
 namespace doppler::store {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -108,23 +106,14 @@ Result<void> rename_path(const std::string& from, const std::string& to) {
 }
 
 Result<void> remove_tree(const std::string& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) {
-    return fail(ErrorKind::kIo, "Cannot remove %s: %s.", printable(path, 4096).c_str(),
-                error.message().c_str());
-  }
-  return {};
+  if (doppler::remove_tree(path)) return {};
+  return fail(ErrorKind::kIo, "Cannot remove %s: %s.", printable(path, 4096).c_str(), std::strerror(errno));
 }
 
 Result<void> make_folders(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) {
-    return fail(ErrorKind::kIo, "Cannot make the folder %s: %s.", printable(path, 4096).c_str(),
-                error.message().c_str());
-  }
-  return {};
+  if (doppler::make_folders(path)) return {};
+  return fail(ErrorKind::kIo, "Cannot make the folder %s: %s.", printable(path, 4096).c_str(),
+              std::strerror(errno));
 }
 
 Result<uint64_t> free_bytes(const std::string& folder) {

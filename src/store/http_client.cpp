@@ -1,8 +1,8 @@
 #include "store/http_client.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "base/own_folders_native.h"
 #include "base/text.h"
 #include "store/address.h"
 #include "store/url.h"
@@ -146,7 +146,8 @@ Result<void> HttpClient::start(const Request& request, Receiver& receiver) {
   set(CURLOPT_WRITEDATA, exchange.get());
   set(CURLOPT_PRIVATE, exchange.get());
   // OpenSSL's own variable for another list of trusted certificates, which libcurl does not look at.
-  if (const char* file = std::getenv("SSL_CERT_FILE"); file && *file) set(CURLOPT_CAINFO, file);
+  if (const std::string file = environment_variable("SSL_CERT_FILE"); !file.empty())
+    set(CURLOPT_CAINFO, file.c_str());
   if (request.is_direct) set(CURLOPT_PROXY, "");
   if (request.is_public_only) {
     set(CURLOPT_PREREQFUNCTION, &Exchange::on_connected);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
+#include <cerrno>
+#include <cstring>
 
+#include "base/folders.h"
 #include "base/json.h"
 #include "base/own_folders_native.h"
 #include "base/text.h"
@@ -11,8 +13,6 @@
 #include "store/store_writer.h"
 
 namespace doppler::store {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -28,12 +28,8 @@ Result<void> make_folder_of(const std::string& path) { return make_folders(path.
 
 Result<void> link_or_copy(const std::string& from, const std::string& to) {
   DP_CHECK(make_folder_of(to));
-  std::error_code error;
-  fs::create_hard_link(from, to, error);
-  if (!error) return {};
-  fs::copy_file(from, to, error);
-  if (!error) return {};
-  return fail(ErrorKind::kIo, "Cannot copy %s to %s: %s.", from.c_str(), to.c_str(), error.message().c_str());
+  if (link_file(from, to) || copy_file(from, to, /*replaces=*/false)) return {};
+  return fail(ErrorKind::kIo, "Cannot copy %s to %s: %s.", from.c_str(), to.c_str(), std::strerror(errno));
 }
 
 }  // namespace
@@ -78,13 +74,11 @@ Result<ModelStore> ModelStore::open() {
 }
 
 bool ModelStore::has(const std::string& name) const {
-  std::error_code error;
-  return is_store_name(name) && fs::is_directory(path_of(name), error);
+  return is_store_name(name) && is_folder(path_of(name));
 }
 
 bool ModelStore::has_unfinished(const std::string& name) const {
-  std::error_code error;
-  return is_store_name(name) && fs::is_directory(path_of(name) + kUnfinishedSuffix, error);
+  return is_store_name(name) && is_folder(path_of(name) + kUnfinishedSuffix);
 }
 
 Result<StoredModel> ModelStore::find(const std::string& name) const {
@@ -118,10 +112,7 @@ Result<StoredModel> ModelStore::find(const std::string& name) const {
 StoreListing ModelStore::list() const {
   StoreListing out;
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
+  list_folder(folder_, names);
   std::ranges::sort(names);
   for (const std::string& name : names) {
     if (name.ends_with(kUnfinishedSuffix)) {
@@ -143,14 +134,14 @@ StoreListing ModelStore::list() const {
 }
 
 Result<uint64_t> ModelStore::remove(const std::string& name) const {
-  std::error_code error;
   const bool is_unfinished = has_unfinished(name);
   if (!has(name) && !is_unfinished) return forward(find(name).error());
   uint64_t freed = 0;
   const auto drop = [&](const std::string& folder) -> Result<void> {
-    for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      freed += it->is_regular_file(error) ? disk_bytes(it->path().string()) : 0;
-    }
+    walk_folder(folder, [&](const FoundName& found) {
+      freed += found.kind == FileKind::kRegular ? disk_bytes(folder + "/" + found.path) : 0;
+      return true;
+    });
     // Renamed first: half a folder is never a model, whenever this ends.
     const std::string doomed = folder_ + "/." + name + ".removed";
     DP_CHECK(remove_tree(doomed));
@@ -186,32 +177,29 @@ Result<StoredModel> ModelStore::copy(const std::string& name, const std::string&
 
 Result<std::string> ModelStore::copy_out(const std::string& name, const std::string& path) const {
   DP_TRY(const StoredModel model, find(name));
-  std::error_code error;
   const bool is_single = model.record.files.size() == 1;
-  fs::path target = path;
-  if (is_single && (!target.has_filename() || fs::is_directory(target, error))) {
-    target /= model.record.files[0].file;
-  } else if (!target.has_filename()) {
-    target = target.parent_path();  // without the last /
+  std::string target = path;
+  if (is_single && (file_name(target).empty() || is_folder(target))) {
+    target = joined_path(target, model.record.files[0].file);
+  } else if (file_name(target).empty()) {
+    target = parent_path(target);  // without the last /
   }
-  if (fs::exists(target, error)) {
-    return fail(ErrorKind::kInvalidInput, "%s exists already; nothing was copied.", target.string().c_str());
-  }
-  const std::string temporary = target.string() + kUnfinishedSuffix;
+  if (is_there(target))
+    return fail(ErrorKind::kInvalidInput, "%s exists already; nothing was copied.", target.c_str());
+  const std::string temporary = target + kUnfinishedSuffix;
   DP_CHECK(remove_tree(temporary));
-  if (target.has_parent_path()) DP_CHECK(make_folders(target.parent_path().string()));
+  if (const std::string above = parent_path(target); !above.empty()) DP_CHECK(make_folders(above));
   if (!is_single) DP_CHECK(make_folders(temporary));
   for (const StoredFile& file : model.record.files) {
     const std::string to = is_single ? temporary : temporary + "/" + file.file;
     if (!is_single) DP_CHECK(make_folder_of(to));
-    fs::copy_file(model.folder + "/" + file.file, to, error);
-    if (error) {
+    if (!copy_file(model.folder + "/" + file.file, to, /*replaces=*/false)) {
       return fail(ErrorKind::kIo, "Cannot copy %s to %s: %s.", file.file.c_str(), to.c_str(),
-                  error.message().c_str());
+                  std::strerror(errno));
     }
   }
-  DP_CHECK(rename_path(temporary, target.string()));
-  return target.string();
+  DP_CHECK(rename_path(temporary, target));
+  return target;
 }
 
 }  // namespace doppler::store

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <set>
 
+#include "base/folders.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "store/journal.h"
 #include "store/url.h"
 
 namespace doppler::store {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -86,14 +84,12 @@ Result<void> sweep(const std::string& folder, const DownloadList& list) {
     keep.insert(file.file + ".journal");
     keep.insert(folder_of(file.file));
   }
-  std::error_code error;
   std::vector<std::string> extra;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string path = it->path().generic_string();
-    if (keep.contains(path.substr(folder.size() + 1))) continue;
-    extra.push_back(path);
-    it.disable_recursion_pending();
-  }
+  walk_folder(folder, [&](const FoundName& found) {
+    const bool is_kept = keep.contains(found.path);
+    if (!is_kept) extra.push_back(folder + "/" + found.path);
+    return is_kept;
+  });
   for (const std::string& path : extra) DP_CHECK(remove_tree(path));
   return {};
 }
@@ -103,8 +99,7 @@ Result<void> put_in_place(const ModelStore& store, const std::string& name, cons
   const std::string folder = store.path_of(name) + kUnfinishedSuffix;
   for (const StoredFile& file : record.files) {
     const std::string path = folder + "/" + file.file;
-    std::error_code error;
-    if (fs::exists(path + kUnfinishedSuffix, error)) DP_CHECK(rename_path(path + kUnfinishedSuffix, path));
+    if (is_there(path + kUnfinishedSuffix)) DP_CHECK(rename_path(path + kUnfinishedSuffix, path));
     DP_CHECK(remove_tree(path + ".journal"));
   }
   for (const StoredFile& file : record.files) {

@@ -1,6 +1,5 @@
 // Shares a stored model: hashes each file once, and keeps the hashes of its pieces.
 #include <cstring>
-#include <filesystem>
 
 #include "base/text.h"
 #include "swarm/share.h"

@@ -1,7 +1,7 @@
 """Checks the project's shape: includes follow the layers of docs/design/architecture.md, platform headers stay in
-files named for the platform, folders and files open by saying what they are for, WGSL writes no single components of
-vectors in arrays. Prints a line a violation and
-exits 1 if there is one; files over 400 lines are listed without failing.
+files named for the platform, names of files go through base, folders and files open by saying what they are for, WGSL
+writes no single components of vectors in arrays. Prints a line a violation and exits 1 if there is one; files over 400
+lines are listed without failing.
   check_layers.py [ROOT]
 A new layer or exception is a row of the tables below. Tested by check_layers_test.py."""
 
@@ -51,6 +51,11 @@ MAY_INCLUDE = {
 CORE = {"base", "images", "kernels", "graph", "layers", "families", "lowering", "formats", "tokenizer", "model", "engine"}
 PLATFORM_HEADERS = {"thread", "mutex", "condition_variable", "future", "filesystem", "fstream", "iostream",
                     "format", "print"}
+# Without a futex, as on Windows, GCC 12's semaphores and latches lose wake-ups. Condition variables do not.
+LOSSY_HEADERS = {"semaphore", "latch", "barrier"}
+# They take names in the system's code page on Windows. base/file.h and base/folders.h take UTF-8 everywhere.
+NAME_HEADERS = {"filesystem", "fstream"}
+NAME_CALLS = re.compile(r"\bstd::(fopen|freopen|rename|getenv)\(|\bstd::remove\([^,()]*(\(\))?\)")
 PLATFORM_SUFFIX = re.compile(r"_(native|posix|windows|web)(_test)?\.(h|cpp)$")
 
 # Headers of an operating system, as far as the C++ library does not have them. Only base and gpu know the system, in
@@ -120,11 +125,25 @@ def check_includes(path, text):
         elif match[1] == "<" and SYSTEM_HEADERS.search(header) and not may_know_the_system(path, layer):
             yield (f"{path}:{number}: <{header}> belongs to an operating system; only files of base and gpu that end in "
                    "_posix or _windows may include it (docs/design/platforms.md).")
+        elif match[1] == "<" and header in NAME_HEADERS and layer != "base" and not NATIVE_ONLY.search(path):
+            yield (f"{path}:{number}: <{header}> reads names by the code page of Windows; base/folders.h and base/file.h "
+                   "take UTF-8.")
+        elif match[1] == "<" and header in LOSSY_HEADERS and not NATIVE_ONLY.search(path):
+            yield f"{path}:{number}: <{header}> loses wake-ups on Windows with GCC 12; use a condition variable."
         elif first == "webgpu" and not (layer == "gpu" and "_native" in path):
             yield f"{path}:{number}: {header} belongs in src/gpu, in files ending in _native."
         elif (header in PLATFORM_HEADERS and layer in CORE and not PLATFORM_SUFFIX.search(path)
               and not NATIVE_ONLY.search(path)):
             yield f"{path}:{number}: <{header}> is not in the WebAssembly build; only files ending in _native or _posix may include it."
+
+
+def check_name_calls(path, text):
+    layer = layer_of(path)
+    if layer in (None, "base") or NATIVE_ONLY.search(path):
+        return
+    for match in NAME_CALLS.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield f"{path}:{line}: {match[0]} reads names by the code page of Windows; base/file.h and base/own_folders_native.h have it in UTF-8."
 
 
 def check_platform_if(path, text):
@@ -191,6 +210,7 @@ def check(root):
             violations.extend(check_component_writes(path, text))
         if path.endswith((".h", ".cpp")):
             violations.extend(check_includes(path, text))
+            violations.extend(check_name_calls(path, text))
             violations.extend(check_platform_if(path, text))
             violations.extend(check_device_numbers(path, text))
     return sorted(violations), sorted(long_files, reverse=True)

@@ -11,6 +11,7 @@ GOOD = {
     "src/base/README.md": "# base\n",
     "src/base/text.h": "// Text helpers.\n#include <string>\n",
     "src/base/text.cpp": '#include "base/text.h"\n',
+    "src/base/folders_posix.cpp": "// Folders.\n#include <filesystem>\n",
     "src/base/map_posix.cpp": "// Files in memory.\n#include <unistd.h>\n",
     "src/base/map_windows.cpp": "// The same.\n#include <windows.h>\n",
     "src/base/map_posix_test.cpp": "// Files that are cut.\n#include <sys/wait.h>\n",
@@ -19,7 +20,7 @@ GOOD = {
     "src/kernels/README.md": "# kernels\n",
     "src/kernels/op/op.h": '// An operation.\n#include "gpu/device.h"\n#include "kernels/context.h"\n',
     "src/kernels/op/op.wgsl": "// A kernel.\n",
-    "src/kernels/op/op_test.cpp": "// Its test.\n#include <thread>\n",
+    "src/kernels/op/op_test.cpp": "// Its test.\n#include <filesystem>\n#include <thread>\n",
     "src/kernels/op/measured.h": "// What an H200 chose.\nint kEnough = 264;\n",
     "tools/thing.py": '"""A program."""\n',
 }
@@ -44,6 +45,13 @@ REFUSED = [
     ("system_header_in_a_test", "src/kernels/op/op_test.cpp", "// X.\n#include <dlfcn.h>\n",
      "src/kernels/op/op_test.cpp:2: <dlfcn.h> belongs to an operating system; only files of base and gpu that end in "
      "_posix or _windows may include it (docs/design/platforms.md)."),
+    ("names_by_the_code_page", "src/gpu/x_native.cpp", "// X.\n#include <filesystem>\n",
+     "src/gpu/x_native.cpp:2: <filesystem> reads names by the code page of Windows; base/folders.h and base/file.h take UTF-8."),
+    ("a_file_removed_by_the_code_page", "src/gpu/x_native.cpp", "// X.\nint i = std::remove(path.c_str());\n",
+     "src/gpu/x_native.cpp:2: std::remove(path.c_str()) reads names by the code page of Windows; base/file.h and "
+     "base/own_folders_native.h have it in UTF-8."),
+    ("a_semaphore", "src/gpu/x_native.cpp", "// X.\n#include <semaphore>\n",
+     "src/gpu/x_native.cpp:2: <semaphore> loses wake-ups on Windows with GCC 12; use a condition variable."),
     ("platform_if", "src/kernels/op/x.cpp", "// X.\n#ifdef __wasm__\n#endif\n",
      "src/kernels/op/x.cpp:2: #if on the platform (__wasm...); make it a file with a platform suffix."),
     ("no_opening_comment", "src/base/x.h", "#pragma once\n",

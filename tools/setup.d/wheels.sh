@@ -36,6 +36,26 @@ install_wheels() {
   step "libraries: Dawn, wgpu-native and llguidance are in $DEPS_DIR/lib"
 }
 
+# install_cross_wheels SYSTEM MACHINE KIND FOLDER "PLATFORM...": unpacks the files of the rows of this kind from another
+# machine's wheels. The platforms are those of pip.
+install_cross_wheels() {
+  local system=$1 machine=$2 kind=$3 folder=$4 stamp name version row_machine sha256 _ python flags=()
+  stamp=$({ rows wheel | grep "|$machine|"; rows "$kind"; } | cut -d'|' -f1-4)
+  if [ "$(cat "$folder/wheels.stamp" 2>/dev/null)" = "$stamp" ]; then
+    step "$system: providers in place"
+    return
+  fi
+  may_install "the WebGPU providers for $system under $folder/lib"
+  for name in $5; do flags+=(--platform "$name"); done
+  python=$(python_with_pip)
+  while IFS='|' read -r name version row_machine sha256 _; do
+    [ "$row_machine" = "$machine" ] || continue
+    fetch_wheel "$python" "$name" "$version" "$sha256" "$kind" "$folder" "${flags[@]}"
+  done < <(rows wheel)
+  echo "$stamp" >"$folder/wheels.stamp"
+  rm -rf "$DEPS_DIR/wheels"
+}
+
 # An activated environment may hide the distribution's pip, or have one where the distribution has none.
 python_with_pip() {
   local candidate

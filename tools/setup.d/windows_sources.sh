@@ -86,3 +86,47 @@ build_curl() {
   cp "$build"/lib/libcurl*.dll "$prefix/lib/libcurl.dll"
   cp "$source/COPYING" "$prefix/licenses/libcurl.txt"
 }
+
+# It has no build description for this system. Only what reads files.
+build_giflib() {
+  local source=$1 build=$2 prefix=$3 file
+  mkdir -p "$build"
+  for file in dgif_lib gifalloc gif_err gif_hash openbsd-reallocarray; do
+    x86_64-w64-mingw32-gcc-posix -O2 -c "$source/$file.c" -o "$build/$file.o"
+  done
+  x86_64-w64-mingw32-gcc-ar-posix rcs "$prefix/lib/libgif.a" "$build"/*.o
+  cp "$source/gif_lib.h" "$prefix/include/"
+  cp "$source/COPYING" "$prefix/licenses/giflib.txt"
+}
+
+# Without its assembler parts, whose pixels are the same and which need another program to build.
+build_libjpeg_turbo() {
+  local source=$1 build=$2 prefix=$3
+  windows_cmake "$@" -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF -DWITH_SIMD=OFF
+  cmake --build "$build" --target jpeg-static
+  cp "$build/libjpeg.a" "$prefix/lib/"
+  cp "$source"/{jpeglib,jmorecfg,jerror}.h "$build/jconfig.h" "$prefix/include/"
+  cat "$source/LICENSE.md" "$source/README.ijg" >"$prefix/licenses/libjpeg-turbo.txt"
+}
+
+build_libpng1_6() {
+  local source=$1 build=$2 prefix=$3
+  windows_cmake "$@" -DPNG_SHARED=OFF -DPNG_TESTS=OFF -DPNG_TOOLS=OFF
+  cmake --build "$build" --target png_static
+  cp "$build"/libpng16.a "$prefix/lib/libpng.a"
+  cp "$source"/{png,pngconf}.h "$build/pnglibconf.h" "$prefix/include/"
+  cp "$source/LICENSE" "$prefix/licenses/libpng.txt"
+}
+
+build_libwebp() {
+  local source=$1 build=$2 prefix=$3 off=()
+  for part in ANIM_UTILS CWEBP DWEBP GIF2WEBP IMG2WEBP VWEBP WEBPINFO LIBWEBPMUX WEBPMUX EXTRAS; do
+    off+=("-DWEBP_BUILD_$part=OFF")
+  done
+  windows_cmake "$@" -DBUILD_SHARED_LIBS=OFF "${off[@]}"
+  cmake --build "$build" --target webp sharpyuv
+  cp "$build/libwebp.a" "$build/libsharpyuv.a" "$prefix/lib/"
+  mkdir -p "$prefix/include/webp"
+  cp "$source"/src/webp/{decode,encode,types}.h "$prefix/include/webp/"
+  cp "$source/COPYING" "$prefix/licenses/libwebp.txt"
+}

@@ -1,10 +1,10 @@
 #include "formats/convert/convert_native.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "formats/convert/importance.h"
 #include "formats/convert/model_output.h"
 #include "formats/convert/ordered_work_native.h"
@@ -192,8 +192,7 @@ Result<ConvertReport> convert_as(const Checkpoint& model, Outline outline, const
 // The tower's file beside the text model's: find_projector() finds it by this name.
 Result<void> write_projector(const Checkpoint& model, const std::string& output,
                              const ConvertOptions& options, const ConvertCallbacks& callbacks) {
-  const std::filesystem::path path(output);
-  const std::string file = (path.parent_path() / ("mmproj-" + path.filename().string())).string();
+  const std::string file = joined_path(parent_path(output), "mmproj-" + file_name(output));
   DP_TRY(GgufOutline outline, outline_projector(model));
   ConvertOptions as_it_is{.to = OutputKind::kGguf, .replace = options.replace};
   as_it_is.threads = options.threads;

@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "formats/convert/journal_native.h"
 #include "formats/convert/model_output.h"
 
@@ -97,7 +97,7 @@ class GgufOutput final : public ModelOutput {
     }
     if (!rename_path(part_, path_)) return failed(path_);
     // The new name must survive as well.
-    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    const std::string folder = parent_path(path_);
     if (!flush_folder(folder)) return failed(folder);
     journal_->remove();
     return {};

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
-#include "base/file.h"
+#include "base/folders.h"
 #include "base/mapped_file.h"
 #include "formats/file_sink_native.h"
 #include "formats/rdrr/integrity.h"
@@ -25,12 +24,11 @@ T run(Task<T> task) {
 
 // Reads and checks manifest.json by itself.
 Result<RdrrParsed> read_manifest(const std::string& path) {
-  std::error_code error;
-  const uint64_t size = std::filesystem::file_size(path, error);
-  if (error) return fail(ErrorKind::kInvalidInput, "%s is missing.", path.c_str());
-  if (size > kRdrrMaxManifestBytes) {
+  const auto size = file_bytes(path);
+  if (!size) return fail(ErrorKind::kInvalidInput, "%s is missing.", path.c_str());
+  if (*size > kRdrrMaxManifestBytes) {
     return fail(ErrorKind::kInvalidInput, "%s has %s; at most %s are read.", path.c_str(),
-                format_bytes(size).c_str(), format_bytes(kRdrrMaxManifestBytes).c_str());
+                format_bytes(*size).c_str(), format_bytes(kRdrrMaxManifestBytes).c_str());
   }
   DP_TRY(const MappedFile file, MappedFile::open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
@@ -79,7 +77,7 @@ Result<> check_file(const std::string& path, const Named& expected) {
 
 Result<RdrrFolderCheck> check_rdrr_folder(const std::string& folder, unsigned threads,
                                           const HashProgress& progress) {
-  if (!std::filesystem::is_directory(folder)) {
+  if (!is_folder(folder)) {
     return fail(ErrorKind::kIo, "There is no folder %s.", printable(folder, 300).c_str());
   }
   RdrrFolderCheck check;
@@ -109,12 +107,8 @@ Result<RdrrFolderCheck> check_rdrr_folder(const std::string& folder, unsigned th
 
 FetchFile fetch_from_folder(const std::string& source) {
   return [source](const std::string& file, const std::string& to) -> Result<> {
-    std::error_code error;
-    std::filesystem::copy_file(source + "/" + file, to, std::filesystem::copy_options::overwrite_existing,
-                               error);
-    if (!error) return {};
-    return fail(ErrorKind::kIo, "Cannot copy %s/%s: %s.", source.c_str(), file.c_str(),
-                error.message().c_str());
+    if (copy_file(source + "/" + file, to, /*replaces=*/true)) return {};
+    return fail(ErrorKind::kIo, "Cannot copy %s/%s: %s.", source.c_str(), file.c_str(), std::strerror(errno));
   };
 }
 

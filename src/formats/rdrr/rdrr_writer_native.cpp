@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
-#include "base/file.h"
+#include "base/folders.h"
 #include "base/mapped_file.h"
 #include "formats/file_sink_native.h"
 #include "formats/rdrr/integrity.h"
@@ -16,7 +15,6 @@
 namespace doppler::formats {
 namespace {
 
-namespace fs = std::filesystem;
 using Ull = unsigned long long;
 
 Unexpected io_error(const std::string& path) {
@@ -127,7 +125,7 @@ struct RdrrWriter::State {
   Result<> rename_into_place() {
     if (!is_there(folder)) {
       if (!rename_path(part, folder)) return io_error(folder);
-      return keep_names_of(fs::path(folder).parent_path().string());
+      return keep_names_of(parent_path(folder));
     }
     if (!options.replace)
       return fail(ErrorKind::kIo, "%s exists by now; it is not replaced.", folder.c_str());
@@ -136,7 +134,7 @@ struct RdrrWriter::State {
       return fail(ErrorKind::kIo, "Cannot replace %s: %s. The new model is complete in %s.", folder.c_str(),
                   std::strerror(errno), part.c_str());
     }
-    DP_CHECK(keep_names_of(fs::path(folder).parent_path().string()));
+    DP_CHECK(keep_names_of(parent_path(folder)));
     return discard_rdrr_remains(folder);  // the old one, now under the working name
   }
 };
@@ -164,9 +162,8 @@ Result<std::unique_ptr<RdrrWriter>> RdrrWriter::open(const std::string& folder, 
     DP_CHECK(check_replaceable(s.folder));
   }
   DP_CHECK(check_working_folder(s.part));
-  std::error_code error;
-  fs::create_directories(s.part, error);
-  if (error) return fail(ErrorKind::kIo, "Cannot make %s: %s.", s.part.c_str(), error.message().c_str());
+  if (!make_folders(s.part))
+    return fail(ErrorKind::kIo, "Cannot make %s: %s.", s.part.c_str(), std::strerror(errno));
   DP_TRY(s.progress, WriteProgress::open(s.part, s.manifest, s.options.fingerprint));
   const std::vector<Sha256>& done = s.progress->done();
   for (size_t i = 0; i < done.size(); ++i) {
@@ -265,10 +262,8 @@ Result<RdrrManifest> RdrrWriter::finish() {
 
 Result<> discard_rdrr_remains(const std::string& folder) {
   const std::string part = tidy(folder) + ".part";
-  std::error_code error;
-  fs::remove_all(part, error);
-  if (error) return fail(ErrorKind::kIo, "Cannot remove %s: %s.", part.c_str(), error.message().c_str());
-  return {};
+  if (remove_tree(part)) return {};
+  return fail(ErrorKind::kIo, "Cannot remove %s: %s.", part.c_str(), std::strerror(errno));
 }
 
 Result<> rewrite_rdrr_manifest(const std::string& folder, RdrrManifest manifest) {

@@ -1,7 +1,6 @@
 #include "formats/rdrr/verified_stamp_native.h"
 
-#include <filesystem>
-
+#include "base/folders.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
 #include "formats/file_sink_native.h"
@@ -15,8 +14,7 @@ VerifiedStamp::VerifiedStamp(const std::string& folder, const RdrrManifest& mani
   // Two copies of a model have stamps of their own, since their files have other inodes.
   const std::string key = sha256_hex(manifest.model_sha256) + " " + identities[0];
   path_ = folder + "/verified/" + sha256_hex(sha256(text_bytes(key))) + ".txt";
-  std::error_code error;
-  if (!std::filesystem::exists(path_, error)) return;
+  if (!is_there(path_)) return;
   const auto file = MappedFile::open(path_);
   if (!file) return;
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
@@ -39,8 +37,7 @@ void VerifiedStamp::save() {
   for (size_t i = 0; i < manifest_.shards.size(); ++i) {  // drops the lines of changed files
     if (knows(i)) text += line(i) + "\n";
   }
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  make_folders(parent_path(path_));
   const auto write = [&]() -> Result<> {
     DP_TRY(const std::unique_ptr<FileSink> sink, FileSink::create(path_));
     DP_CHECK(sink->write(text_bytes(text)));

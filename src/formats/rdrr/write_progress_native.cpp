@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <unordered_set>
 
+#include "base/folders.h"
 #include "formats/rdrr/hash_files_native.h"
 
 namespace doppler::formats {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Differs whenever a byte of a shard could: bytes are made from the source and the options (fingerprint), and
 // lie where the tensors' order, sizes and the shard size put them.
@@ -94,11 +92,10 @@ Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& fo
     recorded.clear();
   }
   DP_TRY(const std::vector<std::string> names, names_in_folder(folder));
-  std::error_code error;
   for (const std::string& name : names) {
     bool keep = name == kWriteProgressName;
     for (size_t i = 0; i < recorded.size() && !keep; ++i) keep = name == outline.shards[i].file;
-    if (!keep) fs::remove_all(folder + "/" + name, error);
+    if (!keep) remove_tree(folder + "/" + name);
   }
   const size_t kept_bytes = same_outline ? kLineBytes * (1 + recorded.size()) : 0;
   if (!file.resize(kept_bytes)) {
@@ -128,12 +125,8 @@ Result<> WriteProgress::remove() {
 
 Result<std::vector<std::string>> names_in_folder(const std::string& folder) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
-  if (error) return fail(ErrorKind::kIo, "Cannot read %s: %s.", folder.c_str(), error.message().c_str());
+  if (!list_folder(folder, names))
+    return fail(ErrorKind::kIo, "Cannot read %s: %s.", folder.c_str(), std::strerror(errno));
   std::ranges::sort(names);
   return names;
 }

@@ -1,8 +1,8 @@
 #include "server/files/file_store.h"
 
 #include <ctime>
-#include <filesystem>
 
+#include "base/folders.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "server/files/record.h"
@@ -32,10 +32,9 @@ std::unique_ptr<FileStore> FileStore::open(std::unique_ptr<PrivateFolder> folder
 
 void FileStore::read_earlier() {
   for (auto& [id, json] : read_records(*folder_, kFileStoreIdPrefix)) {
-    std::error_code error;
-    const uint64_t bytes = std::filesystem::file_size(folder_->path_of(id), error);
-    if (error) continue;
-    StoredFile file{.id = id, .filename = {}, .purpose = {}, .bytes = bytes, .created = 0};
+    const auto bytes = file_bytes(folder_->path_of(id));
+    if (!bytes) continue;
+    StoredFile file{.id = id, .filename = {}, .purpose = {}, .bytes = *bytes, .created = 0};
     if (const auto text = get_string(json, "filename"); text && *text) file.filename = **text;
     if (const auto text = get_string(json, "purpose"); text && *text) file.purpose = **text;
     if (const auto number = get_integer(json, "created_at"); number && *number) file.created = **number;
@@ -77,13 +76,13 @@ Result<StoredFile> FileStore::put(std::string_view content, const std::string& f
 
 Result<StoredFile> FileStore::adopt(const std::string& name, const std::string& filename,
                                     const std::string& purpose) {
-  std::error_code error;
+  const auto bytes = file_bytes(folder_->path_of(name));
+  if (!bytes) return fail(ErrorKind::kIo, "Cannot read %s.", folder_->path_of(name).c_str());
   StoredFile file{.id = new_id(kFileStoreIdPrefix),
                   .filename = filename,
                   .purpose = purpose,
-                  .bytes = std::filesystem::file_size(folder_->path_of(name), error),
+                  .bytes = *bytes,
                   .created = std::time(nullptr)};
-  if (error) return fail(ErrorKind::kIo, "Cannot read %s.", folder_->path_of(name).c_str());
   DP_CHECK(folder_->rename(name, file.id));
   return add(std::move(file));
 }

@@ -3,15 +3,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <random>
 
+#include "base/folders.h"
 #include "base/text.h"
 
 namespace doppler::server {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kLockName = ".lock";
 constexpr const char* kPartSuffix = ".part";
@@ -24,12 +22,11 @@ Unexpected failed(const char* what, const std::string& path) {
 
 Result<std::unique_ptr<PrivateFolder>> PrivateFolder::open(const std::string& given) {
   std::string path = given;
-  std::error_code error;
   if (path.empty()) {
     path = make_temporary_folder("doppler-files-");
     if (path.empty()) return failed("make", "a folder for temporary files");
   } else {
-    fs::create_directories(fs::path(path).parent_path(), error);
+    make_folders(parent_path(path));
     const bool is_made = make_private_folder(path);
     if (!is_made && errno == ENOTDIR && is_there(path))
       return fail(ErrorKind::kInvalidInput, "%s is no folder.", path.c_str());
@@ -50,17 +47,12 @@ Result<std::unique_ptr<PrivateFolder>> PrivateFolder::open(const std::string& gi
 }
 
 PrivateFolder::~PrivateFolder() {
-  if (is_temporary_) {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
+  if (is_temporary_) remove_tree(path_);
 }
 
 std::vector<std::string> PrivateFolder::names() const {
   std::vector<std::string> out;
-  std::error_code error;
-  for (fs::directory_iterator at(path_, error), end; !error && at != end; at.increment(error))
-    out.push_back(at->path().filename().string());
+  list_folder(path_, out);
   return out;
 }
 

@@ -1,16 +1,23 @@
 #include "server/files/record.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "base/folders.h"
 #include "base/log.h"
 
 namespace doppler::server {
 namespace {
 
 constexpr const char* kSuffix = ".json";
+
+// Empty if it cannot be read, which is no record.
+std::string text_of(const std::string& path) {
+  const OpenFile file = OpenFile::open(path);
+  std::string text(file ? file_bytes(path).value_or(0) : 0, '\0');
+  const auto count = file.read_at({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0);
+  text.resize(count.value_or(0));
+  return text;
+}
 
 }  // namespace
 
@@ -25,9 +32,7 @@ std::vector<std::pair<std::string, Json>> read_records(const PrivateFolder& fold
   std::vector<std::pair<std::string, Json>> out;
   for (const std::string& name : folder.names()) {
     if (!name.starts_with(prefix) || !name.ends_with(kSuffix)) continue;
-    std::stringstream text;
-    text << std::ifstream(std::filesystem::path(folder.path_of(name)), std::ios::binary).rdbuf();
-    auto record = parse_json(text.str(), folder.path_of(name));
+    auto record = parse_json(text_of(folder.path_of(name)), folder.path_of(name));
     if (!record || !record->is_object()) {
       log(LogLevel::kWarning, "%s is no record and is left out.", folder.path_of(name).c_str());
       continue;
