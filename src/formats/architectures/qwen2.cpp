@@ -19,7 +19,7 @@ constinit const Architecture rows::qwen2 = {
     .family = "qwen2",
     .biases = Biases::kQkv,
     .layer = kPreNormLayer,
-    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
+    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox, .of_axes = "qwen2vl"},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };
 
