@@ -19,6 +19,7 @@
 #include "formats/adapters/whole_tensors.h"
 #include "formats/checkpoint_changes.h"
 #include "formats/convert/convert_native.h"
+#include "formats/convert/hf_to_projector.h"
 #include "formats/file_set_native.h"
 #include "formats/projector/projector.h"
 #include "formats/quant/mix.h"
@@ -45,7 +46,7 @@ struct ConvertFlags {
   std::string to, layout, shard_size, hints_file, base, mmproj;
   std::vector<AdapterFile> adapters;                          // merged
   std::optional<std::vector<formats::RdrrKernelHint>> hints;  // of hints_file
-  bool no_hints = false, self_test = false, json = false, quiet = false;
+  bool no_mmproj = false, no_hints = false, self_test = false, json = false, quiet = false;
 };
 
 void add_flags(Args& args, ConvertFlags& flags) {
@@ -56,6 +57,7 @@ void add_flags(Args& args, ConvertFlags& flags) {
   args.text("name", 0, "NAME", "the model's name (default: the source's)", &o.name);
   args.text("mmproj", 0, "FILE",
             "of a GGUF model: its vision tower's file (default: the one beside the model)", &flags.mmproj);
+  args.flag("no-mmproj", 0, "of a Hugging Face folder to GGUF: without its vision tower", &flags.no_mmproj);
   args.texts("meta", 0, "KEY=TEXT", "a further text field; GGUF from Hugging Face only; may be repeated",
              &flags.metadata);
   args.group("Number types");
@@ -152,6 +154,9 @@ Result<> finish_options(ConvertFlags& flags) {
     return fail(ErrorKind::kInvalidInput,
                 "--mmproj is for RDRR folders only: GGUF has vision towers in files of their own.");
   }
+  if (flags.no_mmproj && o.to == OutputKind::kRdrr) {
+    return fail(ErrorKind::kInvalidInput, "--no-mmproj is for GGUF files only: an RDRR folder has both.");
+  }
   if (flags.self_test && o.to == OutputKind::kGguf) {
     return fail(ErrorKind::kInvalidInput, "--self-test is for RDRR folders only: GGUF has no place for it.");
   }
@@ -243,6 +248,8 @@ Result<formats::ConvertReport> convert(ConvertFlags& flags) {
   if (flags.options.to == OutputKind::kRdrr) {
     add_architecture(*model, flags.options);
     DP_CHECK(join_projector(flags, *model));
+  } else if (!model->gguf() && !flags.no_mmproj) {
+    DP_CHECK(run_now(formats::part_tower(*model, flags.options.name)));
   }
   for (const AdapterFile& adapter : flags.adapters) DP_CHECK(merge(adapter, *model));
   TransferLine line;

@@ -65,6 +65,16 @@ class CheckpointChanges {
     return {};
   }
 
+  static void put_projector(Checkpoint& to, std::vector<TensorInfo> tensors,
+                            std::vector<std::unique_ptr<ByteSource>> sources,
+                            const std::unordered_set<std::string>& instead_of, GgufFile header) {
+    std::erase_if(to.tensors_, [&](const TensorInfo& tensor) { return instead_of.contains(tensor.name); });
+    std::ranges::move(tensors, std::back_inserter(to.tensors_));
+    std::ranges::move(sources, std::back_inserter(to.sources_));
+    to.projector_ = std::move(header);
+    index(to);
+  }
+
   static Result<void> shape(Checkpoint& checkpoint) {
     const GgufFile& header = checkpoint.projector() ? *checkpoint.projector() : *checkpoint.gguf();
     std::vector<TensorInfo> of_tower;
@@ -111,6 +121,13 @@ void put_source(Checkpoint& checkpoint, const std::string& tensor, std::unique_p
 
 Result<void> join_projector(Checkpoint& checkpoint, std::unique_ptr<Checkpoint> projector) {
   return CheckpointChanges::join(checkpoint, *projector);
+}
+
+void put_projector(Checkpoint& checkpoint, std::vector<TensorInfo> tensors,
+                   std::vector<std::unique_ptr<ByteSource>> sources,
+                   const std::unordered_set<std::string>& instead_of, GgufFile header) {
+  CheckpointChanges::put_projector(checkpoint, std::move(tensors), std::move(sources), instead_of,
+                                   std::move(header));
 }
 
 Result<void> shape_projector(Checkpoint& checkpoint) { return CheckpointChanges::shape(checkpoint); }

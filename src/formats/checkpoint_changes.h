@@ -3,6 +3,8 @@
 // shapes that towers read (projector/projector.h).
 #pragma once
 
+#include <unordered_set>
+
 #include "formats/checkpoint.h"
 
 namespace doppler::formats {
@@ -17,6 +19,11 @@ void put_source(Checkpoint& checkpoint, const std::string& tensor, std::unique_p
 
 // Adds the tensors and the header of a vision tower's file, as stored. Errors: both have a tensor of one name.
 Result<void> join_projector(Checkpoint& checkpoint, std::unique_ptr<Checkpoint> projector);
+// Gives a Hugging Face checkpoint the tensors of a vision tower's file, and its header: those in `instead_of` go, and
+// `tensors` come. Their files are `sources`, numbered on from the files that the checkpoint has.
+void put_projector(Checkpoint& checkpoint, std::vector<TensorInfo> tensors,
+                   std::vector<std::unique_ptr<ByteSource>> sources,
+                   const std::unordered_set<std::string>& instead_of, GgufFile header);
 // Gives the tower's tensors the shapes of the towers' rows: of a vision tower's file, or of a checkpoint that has one's
 // tensors. Only once for a checkpoint. Errors: those of reshape_projector_tensors().
 Result<void> shape_projector(Checkpoint& checkpoint);

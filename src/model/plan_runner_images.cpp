@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "families/families.h"
+#include "formats/architectures/architecture.h"
 #include "formats/architectures/rope_frequencies.h"
 #include "formats/architectures/tower.h"
 #include "formats/tower_padding.h"
@@ -62,10 +63,6 @@ uint32_t most_patches(const formats::ModelConfig& tower, const gpu::Caps& caps) 
       std::min<uint64_t>(kMostPatches, caps.max_binding_bytes / (widest * sizeof(float))));
 }
 
-// Positions on several axes.
-bool has_axes(const formats::ModelConfig& config) {
-  return std::ranges::any_of(config.rope.sections, [](uint32_t pairs) { return pairs != 0; });
-}
 // The length of a rotation's table.
 uint64_t steps_bytes(const formats::ModelConfig& config) { return config.rope.rotary_dim / 2 * 8ull; }
 
@@ -143,7 +140,7 @@ Task<Result<void>> PlanRunner::make_image_buffers(gpu::PlanBuilder& builder) {
   views_.images = builder.external(images_->buffer());
   DP_CO_TRY(image_places_,
             co_await buffer(builder, "image_places", step_rows() * 4ull, &views_.image_places));
-  if (has_axes(config_)) {
+  if (formats::has_axes(config_.rope)) {
     const uint64_t steps = steps_bytes(config_), sequences = std::max(1u, tables_.sequences);
     DP_CO_TRY(image_axes_, co_await buffer(builder, "image_axes",
                                            steps + step_rows() * kernels::kAxesRowBytes, &views_.image_axes));
@@ -172,12 +169,12 @@ Result<void> PlanRunner::make_image_graph() {
 
 void PlanRunner::set_image_io(const PlanRow& row, lowering::StepIo& io) const {
   if (!images_) return;
-  if (has_axes(config_)) {
+  if (formats::has_axes(config_.rope)) {
     const auto places = has_many() ? kernels::RopePlaces::kShiftedBySlot : kernels::RopePlaces::kShifted;
     io.rope = {.places = places, .axes = {}, .table = views_.image_shifts};
   }
   if (!row.images) return;
-  if (has_axes(config_)) {
+  if (formats::has_axes(config_.rope)) {
     const auto& [time, height, width] = config_.rope.sections;
     io.rope = {.places = kernels::RopePlaces::kAxes,
                .axes = {.time = time,

@@ -24,6 +24,26 @@ $ doppler convert text.gguf back.gguf --replace --mmproj mmproj.gguf
 doppler: --mmproj is for RDRR folders only: GGUF has vision towers in files of their own.
 exit 2
 
+== a folder that sees becomes a GGUF pair that writes the same
+needs webgpu vision
+$ doppler run $FLAGS -m $VISION/qwen3_vl --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > folder 2> log; test -s folder
+$ doppler convert $VISION/qwen3_vl model.gguf > log 2>&1; grep "tower" log; ls
+doppler: The vision tower goes to mmproj-model.gguf.
+folder
+log
+mmproj-model.gguf
+model.gguf
+$ doppler run $FLAGS -m model.gguf --image $IMAGES/b.png --temp 0 --max-tokens 8 -q "what" > pair 2> log; cmp folder pair
+$ doppler convert $VISION/llava llava.gguf --quiet; ls llava.gguf
+doppler: GGUF has no place for the vision tower of the model type "llava"; --no-mmproj leaves it out.
+ls: cannot access 'llava.gguf': No such file or directory
+exit 2
+$ doppler convert $VISION/llava llava.gguf --no-mmproj --quiet > log && ls *llava.gguf
+llava.gguf
+$ doppler convert $VISION/qwen3_vl out --no-mmproj
+doppler: --no-mmproj is for GGUF files only: an RDRR folder has both.
+exit 2
+
 == a conversation shows a picture by /image
 needs webgpu vision
 $ printf '/image %s\nwhat\n/image none.png\n/bye\n' $IMAGES/a.png > lines

@@ -133,6 +133,9 @@ struct GgufField {
   bool has_prefix = true;
 };
 
+// True if positions have several axes.
+inline bool has_axes(const RopeConfig& rope) { return rope.sections != std::array<uint32_t, 3>{}; }
+
 struct GgufRow {
   std::span<const std::string_view>
       architectures;  // also the prefix of the keys; the first is what is written, of models with experts the last
@@ -165,6 +168,13 @@ struct GgufRow {
   std::string_view norm_epsilon = "attention.layer_norm_rms_epsilon";
   std::string_view layers = "blk.";   // what stands before the number of a layer
   bool interleaved_sections = false;  // of RopeConfig, which no key says
+  std::string_view of_axes =
+      {};  // the architecture of models with positions on several axes; empty: the same
+
+  // That the rows of q and k are ordered for; llama.cpp's converter changes their order if there are axes (GLM 4V).
+  RopePairing pairing_of(const RopeConfig& rope) const {
+    return has_axes(rope) ? RopePairing::kNeox : pairing.value;
+  }
 };
 
 struct HuggingFaceType {

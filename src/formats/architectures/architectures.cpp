@@ -85,7 +85,9 @@ const Architecture& architecture_of(const ModelConfig& config) {
 }
 
 std::string_view gguf_architecture(const ModelConfig& config) {
-  const std::span<const std::string_view> names = architecture_of(config).gguf.architectures;
+  const GgufRow& row = architecture_of(config).gguf;
+  if (has_axes(config.rope) && !row.of_axes.empty()) return row.of_axes;
+  const std::span<const std::string_view> names = row.architectures;
   return config.moe.n_experts != 0 ? names.back() : names.front();
 }
 

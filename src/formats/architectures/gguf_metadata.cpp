@@ -211,6 +211,12 @@ Result<void> add_rope_numbers(const ModelConfig& a, const ModelConfig& b, std::v
   for (size_t i = 0; i < std::min(wanted.inv_freq.size(), got.inv_freq.size()); ++i) {
     out.push_back({format_text("rotary frequency %zu", i), wanted.inv_freq[i], got.inv_freq[i]});
   }
+  for (size_t i = 0; i < a.rope.sections.size(); ++i) {
+    out.push_back({format_text("count of pairs of axis %zu", i), static_cast<double>(a.rope.sections[i]),
+                   static_cast<double>(b.rope.sections[i])});
+  }
+  out.push_back({"order of axes", static_cast<double>(a.rope.interleaved_sections),
+                 static_cast<double>(b.rope.interleaved_sections)});
   out.push_back({"rotary attention factor", static_cast<double>(wanted.attention_factor),
                  static_cast<double>(got.attention_factor)});
   return {};
@@ -303,6 +309,11 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
   if (row.rotates) {
     header.add_u32(prefix + "rope.dimension_count", c.rope.rotary_dim);
     header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
+  }
+  if (has_axes(c.rope)) {
+    std::vector<int32_t> sections(c.rope.sections.begin(), c.rope.sections.end());
+    sections.push_back(0);  // llama.cpp has a fourth axis
+    header.add_i32s(prefix + "rope.dimension_sections", sections);
   }
   header.add_u32(prefix + "vocab_size", c.vocab_size);
   if (row.sliding_rope_theta != 0) {

@@ -18,7 +18,7 @@ constexpr Architecture kRow = {
     .family = "qwen2",
     .biases = Biases::kQkv,
     .layer = kPreNormLayer,
-    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
+    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox, .of_axes = "qwen2vl"},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };
 

@@ -73,7 +73,7 @@ Result<void> read_sections(const GgufKeys& keys, const GgufRow& row, RopeConfig&
       rope.sections[i] = static_cast<uint32_t>(pairs[i]);
   }
   rope.interleaved_sections = row.interleaved_sections;
-  rope.pairing = RopePairing::kNeox;  // llama.cpp's converter orders rows so if there are sections (GLM 4V)
+  rope.pairing = row.pairing_of(rope);
   if (pairs.size() >= rope.sections.size() && all <= rope.rotary_dim / 2) return {};
   return fail(ErrorKind::kInvalidInput,
               "Key \"rope.dimension_sections\" does not hold the pairs of three axes, at most %u together.",

@@ -11,5 +11,7 @@ namespace doppler::formats {
 
 // Empty: the files have no tower, or none that this build knows. Errors: numbers that are missing or do not fit.
 Result<std::optional<ModelConfig>> read_tower(const VisionFiles& files);
+// The same by config.json, without the names of tensors.
+Result<std::optional<ModelConfig>> read_tower_numbers(const Json& config);
 
 }  // namespace doppler::formats

@@ -17,6 +17,9 @@ struct TensorPart {
   // GGUF's llama rotates neighbours (2i, 2i+1), Hugging Face's halves (i, i + head_dim/2): row 2i+j of each head comes
   // from row i + j*head_dim/2. The number of heads; 0: rows stay in order.
   uint32_t interleaved_heads = 0;
+  // The other way, for the first `halved_rows` rows of each head: row i + j*halved_rows/2 comes from row 2i+j. The
+  // number of heads; 0: rows stay in order.
+  uint32_t halved_heads = 0, halved_rows = 0;
   float plus = 0;  // added to every number: norms that are stored as w - 1
   // Heads of rows, or of columns, in another order: after the first `skipped`, head k * reps + r of a source of groups
   // * reps heads becomes head r * groups + k.

@@ -47,8 +47,8 @@ std::string fingerprint_of(const Checkpoint& model, const Conversion& conversion
     text += format_text("%s %s %s", tensor.name.c_str(), dtype_info(tensor.type).name,
                         rdrr_layout_name(tensor.layout));
     for (const TensorPart& part : tensor.parts) {
-      text += format_text(" %s/%u/%g%s%s%s", part.source->name.c_str(), part.interleaved_heads,
-                          static_cast<double>(part.plus), part.is_log ? "/log" : "",
+      text += format_text(" %s/%u/%u/%g%s%s%s", part.source->name.c_str(), part.interleaved_heads,
+                          part.halved_heads, static_cast<double>(part.plus), part.is_log ? "/log" : "",
                           part.row_heads.head_size != 0 ? "/row heads" : "",
                           part.column_heads.head_size != 0 ? "/column heads" : "");
     }

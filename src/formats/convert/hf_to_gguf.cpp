@@ -9,6 +9,7 @@
 #include "formats/architectures/xielu.h"
 #include "formats/convert/hf_tokenizer.h"
 #include "formats/convert/types.h"
+#include "formats/projector/projector.h"
 #include "formats/quant/codec.h"
 
 namespace doppler::formats {
@@ -26,6 +27,7 @@ bool is_left_out(std::string_view name) {
          name.find("vision_model") != std::string_view::npos ||
          name.find("multi_modal_projector") != std::string_view::npos ||
          name.find("mm_projector") != std::string_view::npos || name.starts_with("model.visual.") ||
+         name.starts_with("visual.") || name.starts_with("model.connector.") ||
          name.find("audio_tower") != std::string_view::npos ||
          name.find("embed_audio") != std::string_view::npos ||
          name.find("embed_vision") != std::string_view::npos || name.starts_with("mtp.") ||
@@ -53,8 +55,7 @@ class TensorOutliner {
   }
 
   Result<> run() {
-    if (row_.huggingface.pairing.value != row_.gguf.pairing.value &&
-        config_.rope.rotary_dim != config_.head_dim) {
+    if (interleaves() && config_.rope.rotary_dim != config_.head_dim) {
       return fail(ErrorKind::kUnsupported,
                   "Heads that rotate in part (%u of %u) are not converted to GGUF's architecture \"%s\".",
                   config_.rope.rotary_dim, config_.head_dim, gguf_architecture().c_str());
@@ -82,6 +83,14 @@ class TensorOutliner {
 
  private:
   std::string gguf_architecture() const { return std::string(formats::gguf_architecture(config_)); }
+
+  RopePairing pairing() const { return row_.gguf.pairing_of(config_.rope); }
+  bool interleaves() const {
+    return row_.huggingface.pairing.value == RopePairing::kNeox && pairing() == RopePairing::kGptJ;
+  }
+  bool halves() const {
+    return row_.huggingface.pairing.value == RopePairing::kGptJ && pairing() == RopePairing::kNeox;
+  }
 
   void add_rope_divisors() {
     add_numbers("rope_freqs.weight", rope_divisors(config_));
@@ -130,8 +139,10 @@ class TensorOutliner {
     }
     out.type = out.shape.size() == 1 || is_bias || row.is_vector ? DType::kF32 : tensor->type;
     TensorPart part{.source = tensor};
-    if (row_.huggingface.pairing.value != row_.gguf.pairing.value) {
-      part.interleaved_heads = rotated_heads(config_, row.id);
+    if (interleaves()) part.interleaved_heads = rotated_heads(config_, row.id);
+    if (halves()) {
+      part.halved_heads = rotated_heads(config_, row.id);
+      part.halved_rows = config_.rope.rotary_dim;
     }
     if (row.is_norm) part.plus = row_.huggingface.norm_offset;
     part.is_log = row.is_log;
@@ -227,8 +238,9 @@ class TensorOutliner {
     size_t left_out = 0;
     const std::string tied_head = tensor_name(config_, TensorId::kOutput, 0);
     for (const TensorInfo& tensor : model_.tensors()) {
+      const bool is_of_tower = model_.projector() && is_projector_tensor(tensor.name);
       if (used_.contains(tensor.name) || (config_.tied_embeddings && tensor.name == tied_head) ||
-          is_metadata(tensor)) {
+          is_of_tower || is_metadata(tensor)) {
         continue;
       }
       // Layers after the last one guess further tokens; some checkpoints have keys and values that no layer reads.
@@ -271,10 +283,14 @@ Result<> check_kept(const ModelConfig& config, const GgufOutline& outline) {
   return check_config_kept(config, std::move(header));
 }
 
-// The folder's own name.
-std::string last_part(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path.substr(path.find_last_of('/') + 1);
+// The number of the tower's layers with mergers of their own, so that llama.cpp knows how wide the tower's rows are.
+Result<> add_mergers(const GgufFile& projector, const ModelConfig& config, GgufHeader& header) {
+  DP_TRY(const auto layers, projector.get_bools("clip.vision.is_deepstack_layers"));
+  const auto count = layers ? std::ranges::count(*layers, true) : 0;
+  if (count == 0) return {};
+  header.add_u32(std::string(gguf_architecture(config)) + ".n_deepstack_layers",
+                 static_cast<uint32_t>(count));
+  return {};
 }
 
 }  // namespace
@@ -287,9 +303,8 @@ Task<Result<>> outline_hf_to_gguf(const Checkpoint& model, const ConvertOptions&
   DP_CO_CHECK(choose_types(outline.conversion, options));
   DP_CO_CHECK(add_config_metadata(outline.header, config, gguf_file_type(outline.conversion, options)));
   DP_CO_CHECK(check_kept(config, outline));
-  std::string name = options.name;
-  if (name.empty()) name = model.rdrr() ? model.rdrr()->id : last_part(model.name());
-  outline.header.add_string("general.name", name);
+  if (model.projector()) DP_CO_CHECK(add_mergers(*model.projector(), config, outline.header));
+  outline.header.add_string("general.name", options.name.empty() ? source_name(model) : options.name);
   for (const auto& [key, value] : options.metadata) outline.header.add_string(key, value);
   auto adding = add_hf_tokenizer(model, config.vocab_size, outline.header, outline.conversion.notes);
   co_return co_await std::move(adding);

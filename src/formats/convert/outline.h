@@ -19,7 +19,8 @@ struct GgufOutline {
 // The text model's file. Errors: fused tensors, which GGUF lacks, families without a place in GGUF, and those of
 // choose_types().
 Task<Result<GgufOutline>> outline_gguf(const Checkpoint& model, const ConvertOptions& options);
-// The file of the vision tower of a model that has Checkpoint::projector(): the bytes of the file it was made from.
+// The file of the vision tower of a model that has Checkpoint::projector(): the bytes of the file it was made from, or
+// of a folder's tower (hf_to_projector.h) what llama.cpp's converter writes.
 Result<GgufOutline> outline_projector(const Checkpoint& model);
 
 struct RdrrOutline {
@@ -28,6 +29,9 @@ struct RdrrOutline {
   std::map<std::string, std::vector<uint8_t>> assets;
 };
 Task<Result<RdrrOutline>> outline_rdrr(const Checkpoint& model, const ConvertOptions& options);
+
+// The id of an RDRR folder, or the last part of the source's path.
+std::string source_name(const Checkpoint& model);
 
 // GGUF's number for the mix, or for the type that most weights have.
 uint32_t gguf_file_type(const Conversion& conversion, const ConvertOptions& options);

@@ -6,9 +6,11 @@
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/gguf_metadata.h"
 #include "formats/convert/hf_to_gguf.h"
+#include "formats/convert/hf_to_projector.h"
 #include "formats/convert/outline.h"
 #include "formats/convert/types.h"
 #include "formats/projector/projector.h"
+#include "formats/rdrr/manifest.h"
 
 namespace doppler::formats {
 namespace {
@@ -67,6 +69,15 @@ Result<> declare_tensors(GgufOutline& outline) {
 
 }  // namespace
 
+std::string source_name(const Checkpoint& model) {
+  if (model.rdrr()) return model.rdrr()->id;
+  std::string path = model.name();
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  path = path.substr(path.find_last_of('/') + 1);
+  if (path.ends_with(".gguf")) path.resize(path.size() - 5);
+  return path;
+}
+
 uint32_t gguf_file_type(const Conversion& conversion, const ConvertOptions& options) {
   if (const QuantMix* mix = mix_of(options).value_or(nullptr)) return mix->file_type;
   std::array<uint64_t, 64> numbers{};
@@ -116,7 +127,17 @@ Task<Result<GgufOutline>> outline_gguf(const Checkpoint& model, const ConvertOpt
 Result<GgufOutline> outline_projector(const Checkpoint& model) {
   GgufOutline outline;
   outline.conversion.tensors = tensors_as_they_are(model, /*of_tower=*/true);
-  outline.header = copied_header(*model.projector(), outline.conversion, {});
+  if (model.gguf()) {
+    outline.header = copied_header(*model.projector(), outline.conversion, {});
+  } else {
+    for (OutTensor& tensor : outline.conversion.tensors) {
+      tensor.type = projector_type(*tensor.parts[0].source);
+      tensor.matrix = tensor.shape.size() > 1;
+    }
+    outline.header.copy_metadata(*model.projector());
+    outline.header.add_u32(kFileType, gguf_file_type(outline.conversion, {}));
+    outline.header.add_u32(kQuantisationVersionKey, kQuantisationVersion);
+  }
   DP_CHECK(declare_tensors(outline));
   return outline;
 }

@@ -128,13 +128,6 @@ Result<> add_gguf_asset(const Checkpoint& model, const ConvertOptions& options, 
   return {};
 }
 
-std::string last_part_of_outline(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  path = path.substr(path.find_last_of('/') + 1);
-  if (path.ends_with(".gguf")) path.resize(path.size() - 5);
-  return path;
-}
-
 Result<std::string> source_family(const Checkpoint& model) {
   if (model.rdrr()) return model.rdrr()->type;
   auto word = model.gguf() ? model.gguf()->get_string("general.architecture")
@@ -146,8 +139,7 @@ Result<std::string> source_family(const Checkpoint& model) {
 Result<> describe(const Checkpoint& model, const ConvertOptions& options, RdrrOutline& outline) {
   RdrrManifest& manifest = outline.manifest;
   manifest.id = options.name;
-  if (manifest.id.empty() && model.rdrr()) manifest.id = model.rdrr()->id;
-  if (manifest.id.empty()) manifest.id = last_part_of_outline(model.name());
+  if (manifest.id.empty()) manifest.id = source_name(model);
   DP_TRY(manifest.type, source_family(model));
   if (!options.family.empty()) manifest.type = options.family;
   manifest.architecture = options.architecture.is_object() ? options.architecture : Json::object();

@@ -12,9 +12,10 @@
 namespace doppler::formats {
 namespace {
 
-bool orders_rows(const TensorPart& part) {
-  return part.interleaved_heads != 0 || part.row_heads.head_size != 0;
-}
+// The number of heads whose rows change places within each head.
+uint32_t ordered_heads(const TensorPart& part) { return part.interleaved_heads + part.halved_heads; }
+
+bool orders_rows(const TensorPart& part) { return ordered_heads(part) != 0 || part.row_heads.head_size != 0; }
 
 // A vector is one row, unless its numbers change places as rows do.
 uint64_t rows_of(const TensorPart& part) {
@@ -38,7 +39,7 @@ uint64_t rounded_up(uint64_t value, uint64_t multiple) {
 // Rows that must stay together.
 uint64_t row_unit(const OutTensor& tensor, const TensorPart& part) {
   uint64_t unit = 1;
-  if (part.interleaved_heads != 0) unit = rows_of(part) / part.interleaved_heads;
+  if (ordered_heads(part) != 0) unit = rows_of(part) / ordered_heads(part);
   if (part.row_heads.head_size != 0) unit = rows_of(part);
   if (tensor.layout == RdrrLayout::kFlat) {
     const uint64_t block = dtype_info(tensor.type).block_size;
@@ -50,8 +51,12 @@ uint64_t row_unit(const OutTensor& tensor, const TensorPart& part) {
 // Row `row` of the output within the piece comes from this row of the source.
 uint64_t source_row(const TensorPart& part, uint64_t row, uint64_t head_rows) {
   if (part.row_heads.head_size != 0) return part.row_heads.source_of(row);
-  if (part.interleaved_heads == 0) return row;
+  if (head_rows == 0) return row;
   const uint64_t in_head = row % head_rows;
+  if (part.halved_heads != 0) {
+    const uint64_t half = part.halved_rows / 2;
+    return in_head >= part.halved_rows ? row : row - in_head + in_head % half * 2 + in_head / half;
+  }
   return row - in_head + in_head / 2 + in_head % 2 * (head_rows / 2);
 }
 
@@ -126,7 +131,7 @@ Result<ConvertedPiece> convert_rows(const OutTensor& tensor, const TensorPart& p
                                     std::span<const uint8_t> source) {
   const uint64_t k = columns_of(tensor, part);
   const DType from = part.source->type;
-  const uint64_t head_rows = part.interleaved_heads == 0 ? 0 : rows_of(part) / part.interleaved_heads;
+  const uint64_t head_rows = ordered_heads(part) == 0 ? 0 : rows_of(part) / ordered_heads(part);
   const bool same_bytes =
       from == tensor.type && part.plus == 0 && !part.is_log && part.column_heads.head_size == 0;
   if (same_bytes && !orders_rows(part)) return ConvertedPiece{{source.begin(), source.end()}, {}};

@@ -158,6 +158,16 @@ Result<void> lfm2_vl(const Keys& keys, Json& vision, ProjectorConfig& out) {
   return {};
 }
 
+Result<void> read_own_preprocessor(const Keys& keys, ProjectorConfig& out) {
+  DP_TRY(const auto text, keys.file().get_string(kProjectorPreprocessor));
+  if (!text) return {};
+  const std::string key(kProjectorPreprocessor);
+  DP_TRY(out.preprocessor, parse_json(*text, key));
+  if (out.preprocessor.is_object()) return {};
+  return fail(ErrorKind::kInvalidInput, "Key \"%s\" must hold a JSON object, but it is %s.", key.c_str(),
+              out.preprocessor.type_name());
+}
+
 struct ProjectorKind {
   std::string_view projector, model_type;
   const char* activation;
@@ -206,6 +216,7 @@ Result<ProjectorConfig> describe_projector(const GgufFile& header, const Checkpo
   vision["num_patches"] = static_cast<int64_t>(rows_of(tensors, "v.position_embd.weight"));
   DP_CHECK(kind->read(keys, vision, out));
   out.config["vision_config"] = std::move(vision);
+  DP_CHECK(read_own_preprocessor(keys, out));
   return out;
 }
 

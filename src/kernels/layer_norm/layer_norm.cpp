@@ -1,6 +1,8 @@
 // Checks and records layer_norm.
 #include "kernels/layer_norm/layer_norm.h"
 
+#include <bit>
+
 #include "kernels/common/dispatch.h"
 #include "kernels/layer_norm/layer_norm_portable.wgsl.h"
 #include "kernels/recurrent/output_forms.h"
@@ -9,6 +11,16 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kLayerNormMostInvocations = 256;
+constexpr uint32_t kLayerNormManyRows =
+    64;  // more fill a device with small workgroups, whose invocations hold more values
+constexpr uint32_t kQuadsOfManyRows = 4;  // an invocation's, then
+
+uint32_t layer_norm_workgroup(const Context& ctx, uint32_t n) {
+  const uint32_t quads = (n + 3) / 4;
+  const bool is_small = ctx.max_rows > kLayerNormManyRows && quads >= kQuadsOfManyRows;
+  return workgroup_for(ctx.plan.caps(), is_small ? std::bit_floor(quads / kQuadsOfManyRows) : quads,
+                       kLayerNormMostInvocations);
+}
 
 constexpr Variant<LayerNorm> kLayerNormRows[] = {{"layer_norm.portable"}};
 
@@ -25,9 +37,8 @@ Result<void> record(Context& ctx, const LayerNorm& op) {
   Launch launch{.variant = row->name,
                 .entry = "layer_norm/layer_norm_portable",
                 .layout = wgsl::layer_norm_portable::kLayout};
-  launch.consts = {
-      u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kLayerNormMostInvocations)),
-      u32_const("N", op.n), bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
+  launch.consts = {u32_const("WORKGROUP", layer_norm_workgroup(ctx, op.n)), u32_const("N", op.n),
+                   bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
   launch.bindings = {op.x, op.weights};
   add_forms(ctx, launch, op.y, op.n);
   launch.grid = {.rows_axis = 0, .rows_per_group = 1};

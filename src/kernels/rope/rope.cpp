@@ -16,7 +16,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kRopeMostInvocations = 64;
+constexpr uint32_t kRopeMostInvocations = 64, kRopeMostOfManyRows = 256,
+                   kRopeManyRows = 64;  // as in pointwise.cpp
 constexpr uint32_t kRopeMostOfHead =
     128;  // with norms a workgroup is one head; the largest published have 256 values
 
@@ -145,8 +146,9 @@ Result<void> record(Context& ctx, const RopeKv& op) {
   const bool by_heads = norms || is_q8_0(op);
   const uint32_t head_pairs = cache.padded_head_dim() / 2;
   const uint32_t pairs = heads * head_pairs;
+  const uint32_t most = ctx.max_rows > kRopeManyRows ? kRopeMostOfManyRows : kRopeMostInvocations;
   const uint32_t workgroup = by_heads ? workgroup_for(ctx.plan.caps(), head_pairs, kRopeMostOfHead)
-                                      : workgroup_for(ctx.plan.caps(), pairs, kRopeMostInvocations);
+                                      : workgroup_for(ctx.plan.caps(), pairs, most);
   Launch launch{
       .variant = row->name, .entry = "rope/rope_kv_portable", .layout = wgsl::rope_kv_portable::kLayout};
   if (is_q8_0(op)) {

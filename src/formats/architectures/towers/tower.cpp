@@ -317,9 +317,7 @@ std::span<const Architecture* const> towers::rows() {
   return kRows;
 }
 
-Result<std::optional<ModelConfig>> read_tower(const VisionFiles& files) {
-  const Checkpoint& checkpoint = *files.tensors;
-  const Json& whole = files.config;
+Result<std::optional<ModelConfig>> read_tower_numbers(const Json& whole) {
   const Json* vision = find(whole, "vision_config");
   DP_TRY(auto model_type, get_string(whole, "model_type"));
   if (model_type == "llava" && vision && vision->is_object()) {  // a name for any tower
@@ -331,7 +329,6 @@ Result<std::optional<ModelConfig>> read_tower(const VisionFiles& files) {
   ModelConfig config;
   config.family = kind->row->family;
   config.architecture = *model_type;
-  config.name = checkpoint.name();
   config.activation = kind->row->activation;
   config.norm_eps = 1e-6f;
   config.bidirectional = true;
@@ -342,12 +339,20 @@ Result<std::optional<ModelConfig>> read_tower(const VisionFiles& files) {
   DP_CHECK(check_tower(config));
   if (config.attention_scale == 0) config.attention_scale = usual_attention_scale(config);
   config.rope.rotary_dim = kind->row->rotates ? config.head_dim : 0;
-  config.gguf_names = checkpoint.gguf() != nullptr;
-  if (config.gguf_names) return config;
+  return config;
+}
+
+Result<std::optional<ModelConfig>> read_tower(const VisionFiles& files) {
+  const Checkpoint& checkpoint = *files.tensors;
+  DP_TRY(auto config, read_tower_numbers(files.config));
+  if (!config) return std::nullopt;
+  config->name = checkpoint.name();
+  config->gguf_names = checkpoint.gguf() != nullptr;
+  if (config->gguf_names) return config;
   for (const char* prefix : kOuterPrefixes) {
-    config.huggingface_head_prefix = prefix;
-    config.huggingface_prefix = prefix + std::string(kind->row->huggingface.prefix);
-    if (checkpoint.find(tensor_name(config, TensorId::kPatchEmbed, 0))) return config;
+    config->huggingface_head_prefix = prefix;
+    config->huggingface_prefix = prefix + std::string(architecture_of(*config).huggingface.prefix);
+    if (checkpoint.find(tensor_name(*config, TensorId::kPatchEmbed, 0))) return config;
   }
   return std::nullopt;
 }
