@@ -47,6 +47,9 @@ struct RunnerOptions {
   bool hidden = false;      // ... with the residual stream too
   uint32_t tickets = 0;     // that may be outstanding, 2 to kMaxTickets; 0: kTickets
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
+  // The layers to load, where the others lie on other devices (split_plan.h, which also fills in the fields that are set
+  // when loading). The steps of all parts together: split_sequence_native.h.
+  formats::LayerRange part = {};
   bool rings = true;        // layers with a window keep no more than that asks for, where plans have rings
   // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of plans for one sequence. 0: plans for one.
   uint32_t max_sequences = 0;
@@ -109,6 +112,11 @@ class PlanRunner {
   SequenceRunner* runner() { return runner_; }
   OneSequence* one() { return one_.get(); }           // null: of several, or all logits
   SequencePlans* sequences() { return many_.get(); }  // null: of one, or all logits
+
+  // A part of a model, whose last part this is: steps go through `all` from now on, which calls this one's runner().
+  void go_through(SequenceRunner* all) { runner_ = all; }
+  const StreamIn& stream_in() const { return stream_in_; }    // of a part that does not begin the model
+  const StreamOut& stream_out() const { return stream_out_; }  // of a part that does not end it
 
   // Only with RunnerOptions::all_logits: AllRows::run().
   using Rows = AllRows::Rows;
@@ -201,6 +209,7 @@ class PlanRunner {
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
   void make_tables();
   std::vector<PlanRow> many_plan_rows() const;
+  std::vector<PlanRow> plan_rows_of_part() const;
   Result<void> record_arrange(gpu::PlanBuilder& builder);
   kernels::Context context_of_slots(const kernels::Context& ctx, const PlanRow& row) const;
   Result<void> record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
@@ -214,9 +223,14 @@ class PlanRunner {
   Result<void> make_image_graph();
   void set_image_io(const PlanRow& row, lowering::StepIo& io) const;
   ImageInputs image_inputs() const;
+  // A part of a model: plan_runner_part.cpp.
+  bool ends_model() const { return formats::ends_model(config_); }
+  // Numbers of a row that plans give: logits, or the residual stream.
+  uint32_t result_dim() const { return ends_model() ? formats::output_dim(config_) : config_.hidden_dim; }
+  Task<Result<void>> make_stream_buffers(gpu::PlanBuilder& builder);
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return expert_slots_ == 0 && !images_ && options_.policy.allows(kernels::Lane::kPersistent) &&
+    return formats::is_whole(config_) && expert_slots_ == 0 && !images_ && options_.policy.allows(kernels::Lane::kPersistent) &&
            !options_.all_logits && !has_many() && formats::has_equal_caches(config_) &&
            options_.adapters.slots == 0;
   }
@@ -245,7 +259,7 @@ class PlanRunner {
 
   // Views of the shared buffers, valid while recording.
   struct Views {
-    kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
+    kernels::TensorView stream, state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
         recent, token, ring, behind, next_logits, images, image_places, image_axes, image_shifts, image_spans,
         image_window_spans;
   };
@@ -268,6 +282,8 @@ class PlanRunner {
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,
               *recent_ = nullptr, *ring_ = nullptr, *next_logits_ = nullptr;
+  StreamIn stream_in_;
+  StreamOut stream_out_;
   gpu::BuiltPlans built_;
   ChoicePlans choice_plans_;
   DraftPlans draft_plans_;

@@ -16,8 +16,14 @@
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
+#include "model/stream_port.h"
 
 namespace doppler::model {
+
+// The endings of the names of plans whose rows choose a token.
+struct PlanEndings {
+  std::string greedy = ".greedy", sample = ".sample";
+};
 
 // The parts that a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
 struct SequenceBuffers {
@@ -32,6 +38,8 @@ struct SequenceBuffers {
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
   ImageInputs images = {};
+  const StreamOut* stream = nullptr;  // what steps bring instead of tokens: later layers lie on another device
+  PlanEndings endings = {};
 
   uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool
     uint64_t bytes = 0;
@@ -102,6 +110,10 @@ class SequencePlans final : public SequenceRunner {
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
   Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
+
+  // If later layers lie on another device: the place of the slot's next decode step, and the token that was chosen
+  // there.
+  Result<void> place(uint32_t slot, uint32_t pos, uint32_t token);
 
   // The plan that decode steps of so many rows replay, if no row has more than `keys` keys at its end, and that of a
   // step with pieces: for profiles and tests.
