@@ -336,6 +336,8 @@ void OneSequence::note_entries(std::span<const uint32_t> entries, uint32_t rows)
 
 Result<void> OneSequence::note_chosen(uint32_t token) {
   note_entries({&token, 1}, 1);
+  host_state_.rows = 1;
+  DP_CHECK(write_state());
   return device_.write(*parts_.tokens, 0, bytes_of(token));
 }
 

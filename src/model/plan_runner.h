@@ -227,6 +227,7 @@ class PlanRunner {
   bool ends_model() const { return formats::ends_model(config_); }
   // Numbers of a row that plans give: logits, or the residual stream.
   uint32_t result_dim() const { return ends_model() ? formats::output_dim(config_) : config_.hidden_dim; }
+  Result<void> record_step_input(kernels::Context ctx, const lowering::StepIo& io);
   Task<Result<void>> make_stream_buffers(gpu::PlanBuilder& builder);
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {

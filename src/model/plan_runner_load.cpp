@@ -116,7 +116,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { return progress("weights", done, total); };
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
   DP_CO_TRY(runner->graph_, families::build_graph(runner->config_, runner->drafts_));
-  if (runner->drafts_ || is_part || !lowering::Lowering::has_step_input(runner->graph_)) {
+  if (runner->drafts_ || !lowering::Lowering::has_step_input(runner->graph_)) {
     DP_CO_CHECK(runner->options_.rules.set("step_tail=off"));
   }
   if (runner->exchange_) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/attention/attention.h"
+#include "lowering/lowering.h"
 #include "model/plan_row.h"
 #include "model/plan_runner.h"
 
@@ -35,6 +36,17 @@ std::vector<PlanRow> PlanRunner::plan_rows_of_part() const {
     rows.push_back({"decode.short", 1, LogitsRows::kNone, true, kernels::kShortKeys});
   }
   return rows;
+}
+
+// With the rule step_tail the step before makes a step's first row, where it chooses the token. Here it is made when the
+// token comes from another device.
+Result<void> PlanRunner::record_step_input(kernels::Context ctx, const lowering::StepIo& io) {
+  lowering::PlanReport of_input;  // the plan itself reports its rules
+  lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, of_input);
+  DP_TRY(kernels::EmbedNorm input, lowering.step_input());
+  input.token = io.tokens;
+  ctx.op_label = "row";
+  return kernels::record(ctx, input);
 }
 
 Task<Result<void>> PlanRunner::make_stream_buffers(gpu::PlanBuilder& builder) {

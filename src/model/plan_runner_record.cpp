@@ -75,6 +75,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
   const lowering::StepIo io = io_of(row);
   reports_.push_back({.plan = row.name});
   if (row.is_draft()) DP_CHECK(record_draft_begin(ctx, row));
+  if (io.begins_with_row && !ends_model()) DP_CHECK(record_step_input(ctx, io));
   lowering::Lowering lowering(row.images ? image_graph_ : graph_, row.images ? image_bound_ : bound_,
                               options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();

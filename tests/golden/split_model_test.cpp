@@ -6,6 +6,8 @@
 #include "doppler/scheduler.h"
 #include "engine/api_impl.h"
 #include "engine/device_plan_native.h"
+#include "engine/model_options.h"
+#include "formats/file_set_native.h"
 #include "gpu/device_native.h"
 #include "model/split_plan.h"
 
@@ -171,8 +173,6 @@ TEST(SplitModel, OnlyAModelThatDoesNotFitIsSplitByItself) {
   ASSERT_TRUE(whole) << whole.error().message();
   EXPECT_FALSE(*whole);
   const gpu::Caps* const one[] = {&caps};
-  const auto model = model::whole_model(**checkpoint, *engine::runner_options(options), one);
-  ASSERT_TRUE(model);
   const auto bytes =
       model::plan_split(**checkpoint, *engine::runner_options(options), one)->shares[0].memory.total();
   const auto parts = plan(bytes * 3 / 4);

@@ -28,9 +28,9 @@ constexpr std::string_view kModels[] = {"llama", "qwen3", "gemma3", "qwen3_5", "
 // Their layers read more than the stream before them, and models of one layer have no parts.
 constexpr std::string_view kWhole[] = {"gemma3n", "gemma4"};
 
-bool is_one_layer(const std::string& folder) {
+formats::ModelConfig config_of(const std::string& folder) {
   const auto checkpoint = open_golden(std::move(*formats::open_file_set(folder)));
-  return formats::read_config(*checkpoint)->n_layers == 1;
+  return *formats::read_config(*checkpoint);
 }
 
 std::vector<std::string> folders() {
@@ -39,7 +39,7 @@ std::vector<std::string> folders() {
     const std::string name = folder.filename().string();
     const bool is_whole = std::ranges::find(kWhole, name) != std::end(kWhole);
     const bool is_taken = std::ranges::find(kModels, name) != std::end(kModels) || takes_all_cases();
-    if (is_taken && !is_whole && !is_one_layer(folder.string())) out.push_back(folder.string());
+    if (is_taken && !is_whole && config_of(folder.string()).n_layers > 1) out.push_back(folder.string());
   }
   return out;
 }
@@ -64,11 +64,14 @@ struct Parts {
 
 class Split : public testing::TestWithParam<std::string> {
  protected:
+  // Between two devices a norm after experts has a dispatch of its own, which adds in another order.
   static model::RunnerOptions options() {
-    return {.policy = *kernels::make_policy("exact"),
-            .ctx_len = kCtxLen,
-            .chunk = kChunk,
-            .cache_format = kernels::CacheFormat::kF32};
+    model::RunnerOptions out{.policy = *kernels::make_policy("exact"),
+                             .ctx_len = kCtxLen,
+                             .chunk = kChunk,
+                             .cache_format = kernels::CacheFormat::kF32};
+    if (config_of(GetParam()).moe.n_experts != 0) EXPECT_TRUE(out.rules.set("expert_sum_norm=off"));
+    return out;
   }
 
   static std::unique_ptr<PlanRunner> load(gpu::Device& on, const std::string& folder,
@@ -171,6 +174,7 @@ TEST_P(Split, AnswersEqualThoseOfOneDevice) {
 
 TEST_P(Split, SeveralSequencesEqualThoseOfOneDevice) {
   model::RunnerOptions several = options();
+  several.rules = {};  // tokens are equal with that rule too
   several.max_sequences = 5;
   several.block_len = 8;
   const Tokens all = prompt();
