@@ -21,7 +21,7 @@ constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of th
 LoadOptions options_of(const char* devices, uint32_t sequences) {
   LoadOptions options;
   options.device = devices;
-  options.split_mode = "layer";
+  if (options.device.contains(',')) options.split_mode = "layer";
   options.lane = "exact";
   options.ctx_len = 128;
   options.chunk = 32;

@@ -70,7 +70,9 @@ class Split : public testing::TestWithParam<std::string> {
                              .ctx_len = kCtxLen,
                              .chunk = kChunk,
                              .cache_format = kernels::CacheFormat::kF32};
-    if (config_of(GetParam()).moe.n_experts != 0) EXPECT_TRUE(out.rules.set("expert_sum_norm=off"));
+    if (config_of(GetParam()).moe.n_experts != 0) {
+      EXPECT_TRUE(out.rules.set("expert_sum_norm=off"));
+    }
     return out;
   }
 
