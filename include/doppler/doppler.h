@@ -40,9 +40,9 @@ struct AdapterFile {
 };
 
 struct LoadOptions {
-  std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
-  std::string device;         // "", an index of `doppler devices`, part of a name, or several: "0,1", "all"
-  // How several devices share the model. "none": each has the whole model, and requests go to all. "layer": each has
+  std::string webgpu;  // provider: "", "dawn", "wgpu" or the path of a library
+  std::string device;  // "", an index of `doppler devices`, part of a name, or several: "0,1", "all"
+  // The share of each of several devices. "none": each has the whole model, and requests go to all. "layer": each has
   // some of the layers. "auto": "none" if each device has room for the model, or else "layer".
   std::string split_mode = "auto";
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
@@ -279,7 +279,7 @@ struct ModelInfo {
   std::string pooling;        // "mean", "cls" or "last"; "none": the model writes text
   uint32_t vocab_size = 0, ctx_len = 0, trained_ctx_len = 0, n_layers = 0;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
-  // If the layers lie on several devices: each one's. The bytes above are those of all. Empty: each has the whole model.
+  // If the layers lie on several devices: each one's, and the bytes above are those of all. Empty: each has the model.
   std::vector<ModelPart> parts = {};
   LoadReport load;
   bool has_tokenizer = false, has_chat_template = false;

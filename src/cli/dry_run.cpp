@@ -53,7 +53,7 @@ Result<DryRun> look(const ModelFlags& flags) {
   return out;
 }
 
-// What lies on each device; the figures of the whole model are those of one device.
+// The share of each device.
 Json shares_json(const DryRun& dry) {
   Json out = Json::array();
   for (const auto& [adapter, memory_bytes, share] : dry.shares) {

@@ -140,7 +140,7 @@ Result<std::vector<std::unique_ptr<gpu::Device>>> open_devices(const LoadOptions
   return out;
 }
 
-// How the devices share the model; empty: each has the whole of it.
+// The layers of each device. Empty: each has the whole model.
 Result<std::optional<model::SplitPlan>> plan_of(const std::shared_ptr<formats::FileSet>& files,
                                                 const LoadOptions& options,
                                                 std::span<const std::unique_ptr<gpu::Device>> devices) {
@@ -173,7 +173,7 @@ Result<std::vector<model::RunnerOptions>> runners_of(const LoadOptions& options,
   return out;
 }
 
-// The steps of all parts together, and who has which layers.
+// Makes the steps of all parts together.
 Result<void> join_parts(Model::Impl& impl, Cards cards) {
   std::vector<model::PlanRunner*> parts;
   for (engine::Card* const card : cards) parts.push_back(card->loaded->runner.get());
@@ -183,7 +183,7 @@ Result<void> join_parts(Model::Impl& impl, Cards cards) {
   return {};
 }
 
-// What all cards have together, where each has a part.
+// The memory of all cards together, and the layers of each.
 void describe_parts(ModelInfo& info, Cards cards) {
   info.weight_bytes = info.cache_bytes = info.scratch_bytes = 0;
   for (const engine::Card* const card : cards) {

@@ -36,8 +36,9 @@ class AllRows {
   AllRows(gpu::Device& device, const formats::ModelConfig& config, AllRowsParts parts)
       : device_(device), config_(config), parts_(std::move(parts)) {}
 
-  // logits: [tokens, output_dim()], or of a part of a model that does not end it the residual stream; hidden: [n_layers + 1, tokens, hidden_dim] or empty; next_logits: [tokens - 1,
-  // vocab_size] of the next-token layer, which reads each row and the token after it, or empty.
+  // logits: [tokens, output_dim()]; hidden: [n_layers + 1, tokens, hidden_dim] or empty; next_logits: [tokens - 1,
+  // vocab_size] of the next-token layer, which reads each row and the token after it, or empty. A part of a model that
+  // does not end it gives the residual stream instead of logits.
   struct Rows {
     std::vector<float> logits, hidden, next_logits;
   };

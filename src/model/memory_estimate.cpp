@@ -23,7 +23,8 @@ uint64_t device_bytes(const formats::TensorInfo& tensor, DType type, formats::La
 // The layers that need a tensor, if it is not of one layer. The embeddings are the first layer's affair, and the
 // last one's too if they are the head; all else that is of no layer stands after the last one.
 formats::LayerRange layers_with(const formats::ModelConfig& c, const formats::TensorInfo& tensor) {
-  if (const std::optional<uint32_t> layer = formats::layer_of_tensor(tensor.name)) return {*layer, *layer + 1};
+  if (const std::optional<uint32_t> layer = formats::layer_of_tensor(tensor.name))
+    return {*layer, *layer + 1};
   if (tensor.name != formats::stored_tensor(c, TensorId::kEmbedding, 0).weight_name())
     return {c.n_layers - 1, c.n_layers};
   return {0, c.tied_embeddings ? c.n_layers : 1};

@@ -45,7 +45,7 @@ struct MemoryEstimate {
   uint64_t total() const { return weight_bytes + cache_bytes + state_bytes + scratch_bytes; }
 };
 
-// Of the layers that the config has (ModelConfig::part).
+// It counts the layers that the config has (ModelConfig::part).
 MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
                                formats::LayoutPolicy layout, CacheLengths lengths, uint32_t chunk,
                                kernels::CacheFormat cache_format);

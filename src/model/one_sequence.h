@@ -54,7 +54,7 @@ struct OneSequenceParts {
   std::function<const gpu::Plan&(std::string_view kind)> image_plan;
   std::function<Task<Result<void>>(SamplerParts)> add_choices;
   std::function<Task<Result<void>>(const DraftNeed&)> add_drafts;  // null: no plan may draft
-  const StreamOut* stream = nullptr;  // what steps bring instead of tokens: later layers lie on another device
+  const StreamOut* stream = nullptr;  // if later layers lie on another device: steps bring this, not tokens
 };
 
 class OneSequence final : public SequenceRunner {

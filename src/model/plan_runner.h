@@ -47,9 +47,6 @@ struct RunnerOptions {
   bool hidden = false;      // ... with the residual stream too
   uint32_t tickets = 0;     // that may be outstanding, 2 to kMaxTickets; 0: kTickets
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
-  // The layers to load, where the others lie on other devices (split_plan.h, which also fills in the fields that are set
-  // when loading). The steps of all parts together: split_sequence_native.h.
-  formats::LayerRange part = {};
   bool rings = true;        // layers with a window keep no more than that asks for, where plans have rings
   // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of plans for one sequence. 0: plans for one.
   uint32_t max_sequences = 0;
@@ -59,6 +56,9 @@ struct RunnerOptions {
       0;  // of the blocks of layers with a window; 0: no pool of their own. Set when loading
   uint32_t checkpoints = 0;  // of recurrent states, with max_sequences. Set when loading
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
+  // The layers to load. If some are left out, they lie on other devices, and plan_split() has filled in these options,
+  // also those that are set when loading.
+  formats::LayerRange part = {};
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
@@ -115,7 +115,7 @@ class PlanRunner {
 
   // A part of a model, whose last part this is: steps go through `all` from now on, which calls this one's runner().
   void go_through(SequenceRunner* all) { runner_ = all; }
-  const StreamIn& stream_in() const { return stream_in_; }    // of a part that does not begin the model
+  const StreamIn& stream_in() const { return stream_in_; }     // of a part that does not begin the model
   const StreamOut& stream_out() const { return stream_out_; }  // of a part that does not end it
 
   // Only with RunnerOptions::all_logits: AllRows::run().
@@ -231,9 +231,9 @@ class PlanRunner {
   Task<Result<void>> make_stream_buffers(gpu::PlanBuilder& builder);
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return formats::is_whole(config_) && expert_slots_ == 0 && !images_ && options_.policy.allows(kernels::Lane::kPersistent) &&
-           !options_.all_logits && !has_many() && formats::has_equal_caches(config_) &&
-           options_.adapters.slots == 0;
+    return formats::is_whole(config_) && expert_slots_ == 0 && !images_ &&
+           options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many() &&
+           formats::has_equal_caches(config_) && options_.adapters.slots == 0;
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -260,9 +260,9 @@ class PlanRunner {
 
   // Views of the shared buffers, valid while recording.
   struct Views {
-    kernels::TensorView stream, state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, token, ring, behind, next_logits, images, image_places, image_axes, image_shifts, image_spans,
-        image_window_spans;
+    kernels::TensorView stream, state, tokens, token_types, row, normed_row, logits, hidden, params, bias,
+        counts, recent, token, ring, behind, next_logits, images, image_places, image_axes, image_shifts,
+        image_spans, image_window_spans;
   };
 
   gpu::Device& device_;

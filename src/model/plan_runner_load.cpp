@@ -55,7 +55,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   // Its one dispatch has all layers. Tuning may have allowed it.
   if (is_part) options.policy.lanes &= ~(1u << static_cast<uint32_t>(kernels::Lane::kPersistent));
   const RunnerOptions asked = options;
-  const bool is_told = options.drafting == Drafting::kAuto && config.next_layers != 0 && formats::ends_model(config);
+  const bool is_told =
+      options.drafting == Drafting::kAuto && config.next_layers != 0 && formats::ends_model(config);
   DP_CO_TRY(std::string no_drafts, choose_drafting(options, config));
   if (options.layers != 0 && options.layers < config.n_layers) {
     const uint32_t cut = config.n_layers - options.layers;

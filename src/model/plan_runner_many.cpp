@@ -160,7 +160,8 @@ Task<Result<void>> PlanRunner::make_many() {
     buffers.stream = &stream_out_;
     buffers.endings = {.greedy = "", .sample = ""};
   }
-  const uint64_t block_bytes = std::max({buffers.block_bytes(false), buffers.block_bytes(true), kLeastBuffer});
+  const uint64_t block_bytes =
+      std::max({buffers.block_bytes(false), buffers.block_bytes(true), kLeastBuffer});
   gpu::BufferDesc desc{
       .name = "block", .bytes = (block_bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));

@@ -38,8 +38,8 @@ std::vector<PlanRow> PlanRunner::plan_rows_of_part() const {
   return rows;
 }
 
-// With the rule step_tail the step before makes a step's first row, where it chooses the token. Here it is made when the
-// token comes from another device.
+// With the rule step_tail the step before makes a step's first row, since it chooses the token. Here the token comes
+// from another device, and the step itself makes that row.
 Result<void> PlanRunner::record_step_input(kernels::Context ctx, const lowering::StepIo& io) {
   lowering::PlanReport of_input;  // the plan itself reports its rules
   lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, of_input);

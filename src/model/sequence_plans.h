@@ -38,7 +38,7 @@ struct SequenceBuffers {
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
   ImageInputs images = {};
-  const StreamOut* stream = nullptr;  // what steps bring instead of tokens: later layers lie on another device
+  const StreamOut* stream = nullptr;  // if later layers lie on another device: steps bring this, not tokens
   PlanEndings endings = {};
 
   uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool

@@ -27,7 +27,7 @@ Result<void> check_options(const RunnerOptions& options, const formats::ModelCon
               devices, config.n_layers, config.n_layers);
 }
 
-// What does not work yet is left out, and the log says so.
+// Leaves out the features that parts do not have yet.
 void leave_out(RunnerOptions& options) {
   if (options.policy.allows(kernels::Lane::kPersistent)) {
     log(LogLevel::kWarning, "The lane persistent is left out, since the layers lie on several devices.");

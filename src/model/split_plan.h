@@ -1,6 +1,6 @@
-// How a model's layers are dealt to several devices, before anything is made on them. `--dry-run` prints it. Each
-// device is then loaded with the common options and its share of the layers (RunnerOptions::part), and
-// split_sequence_native.h carries their steps out. Read next: memory_estimate.h.
+// The deal of a model's layers to several devices, before anything is made on them. `--dry-run` prints it. Each device
+// is then loaded with the common options and its share of the layers (RunnerOptions::part), and split_sequence_native.h
+// carries their steps out. Read next: memory_estimate.h.
 #pragma once
 
 #include <span>

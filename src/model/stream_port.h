@@ -13,7 +13,7 @@
 
 namespace doppler::model {
 
-// What a part begins with: f32 rows, before the step's submit.
+// The f32 rows that a part begins with. They are put there before the step's submit.
 class StreamIn {
  public:
   StreamIn() = default;
@@ -31,7 +31,7 @@ class StreamIn {
   const gpu::Buffer* rows_ = nullptr;
 };
 
-// What it ends with: as many rows as the step has, which its submit copies to the host's side.
+// The rows that it ends with, as many as the step has. The step's submit copies them to the host's side.
 class StreamOut {
  public:
   StreamOut() = default;
