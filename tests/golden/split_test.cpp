@@ -26,7 +26,7 @@ constexpr uint32_t kCtxLen = 64, kChunk = 8, kNew = 12;
 // DOPPLER_GOLDEN_ALL is set.
 constexpr std::string_view kModels[] = {"llama", "qwen3", "gemma3", "qwen3_5", "mixtral", "gpt_oss_mxfp4"};
 // Their layers read more than the stream before them, and models of one layer have no parts.
-constexpr std::string_view kWhole[] = {"gemma3n", "gemma4"};
+constexpr std::string_view kWhole[] = {"gemma3n", "gemma4", "gemma4_vlm"};
 
 formats::ModelConfig config_of(const std::string& folder) {
   const auto checkpoint = open_golden(std::move(*formats::open_file_set(folder)));
