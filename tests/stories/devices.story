@@ -53,7 +53,7 @@ $ doppler run --devices 0 --webgpu wgpu --lane exact --temp 0 -n 4 "The fox" 2>/
 $ echo '{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {"prompt": "Once", "n": 4, "max_tokens": 4}}' > in.jsonl
 $ doppler batch --devices 0,0 --split-mode layer --webgpu wgpu --ctx 128 --sequences 4 in.jsonl out.jsonl 2>&1 | tail -n 1
 ~\d+ prompt tokens .+ 16 generated in .+ 2 x .+ \(wgpu\)
-$ doppler run --devices 0,0 --split-mode layer --webgpu wgpu --dry-run 2>/dev/null | tail -n 4
+$ doppler run --devices 0,0 --split-mode layer --webgpu wgpu --dry-run 2>/dev/null | grep -v '^$' | tail -n 4
 ~Layers +device +weights +cache +scratch +total +of
 ~0 to \d+ .+
 ~\d+ to \d+ .+
@@ -66,7 +66,7 @@ exit 2
 
 == the layers of a model need several devices
 needs webgpu model
-$ doppler run --split-mode layer hello
+$ doppler run --split-mode layer --webgpu wgpu hello
 doppler: The layers were to lie on several devices (--split-mode layer), but one is given.
 exit 1
 
