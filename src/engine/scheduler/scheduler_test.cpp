@@ -71,18 +71,6 @@ TEST(Scheduler, TwoTicketsAreAheadAndNoMore) {
   EXPECT_EQ(one.runner.most_outstanding, 1u);
 }
 
-// A device works on a prompt's next piece, or on the next step, while another one works on this.
-TEST(Scheduler, MoreTicketsAreAheadIfSeveralDevicesWork) {
-  Script pieces({.ctx_len = 200, .rows = 8, .tickets = 8, .at_once = 3});
-  pieces.submit(ask(text(100), 2));
-  pieces.run();
-  EXPECT_EQ(pieces.runner.most_outstanding, 4u);
-  Script steps({.ctx_len = 200, .steps = 4, .tickets = 3, .at_once = 3});
-  steps.submit(ask(text(3), 100));
-  steps.run();
-  EXPECT_EQ(steps.runner.most_outstanding, 3u);
-}
-
 TEST(Scheduler, AnAnswerWhoseDeviceWasLostGoesOnAsItWouldHave) {
   const auto alone = TestSequenceRunner::alone({}, text(5), {.max_tokens = 20});
   Request rest = ask(text(5), 13);
