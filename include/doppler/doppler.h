@@ -40,8 +40,11 @@ struct AdapterFile {
 };
 
 struct LoadOptions {
-  std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
-  std::string device;         // "", an index of `doppler devices`, part of a name, or several: "0,1", "all"
+  std::string webgpu;  // provider: "", "dawn", "wgpu" or the path of a library
+  std::string device;  // "", an index of `doppler devices`, part of a name, or several: "0,1", "all"
+  // The share of each of several devices. "none": each has the whole model, and requests go to all. "layer": each has
+  // some of the layers. "auto": "none" if each device has room for the model, or else "layer".
+  std::string split_mode = "auto";
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
   // The drafter, which guesses tokens that the next step checks if that is faster. The text does not change. "lookup"
   // searches the text for its own last tokens, "next" is the model's next-token layer, and "model" is the draft model.
@@ -260,6 +263,13 @@ struct LoadReport {
   uint64_t blobs_found = 0, blobs_stored = 0;
 };
 
+// The layers of a model that one of several devices has: [first_layer, first_layer + n_layers).
+struct ModelPart {
+  std::string device;
+  uint32_t first_layer = 0, n_layers = 0;
+  uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;
+};
+
 struct ModelInfo {
   std::string name, architecture, adapter, provider;
   bool synthetic = false;  // random weights (`doppler synth`)
@@ -269,6 +279,8 @@ struct ModelInfo {
   std::string pooling;        // "mean", "cls" or "last"; "none": the model writes text
   uint32_t vocab_size = 0, ctx_len = 0, trained_ctx_len = 0, n_layers = 0;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
+  // If the layers lie on several devices: each one's, and the bytes above are those of all. Empty: each has the model.
+  std::vector<ModelPart> parts = {};
   LoadReport load;
   bool has_tokenizer = false, has_chat_template = false;
   bool reads_images = false;  // prompts may have pictures

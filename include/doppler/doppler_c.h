@@ -123,6 +123,7 @@ typedef struct doppler_load_options {
   uint32_t adapter_slots; /* in GPU memory at a time; 0: as many as `adapters` needs, 8 with named ones */
   uint32_t adapter_rank;  /* the most of those that are used together; 0: of `adapters`, or 16 */
   const char* mmproj;     /* GGUF: the path of the vision tower's file; NULL: the one beside the model */
+  const char* split_mode; /* of several devices: "auto" (the default), "layer" or "none" */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */

@@ -12,7 +12,7 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, mmproj);
+DP_ENDS_WITH(doppler_load_options, split_mode);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
 DP_ENDS_WITH(doppler_generate_options, adapter_count);
 DP_ENDS_WITH(doppler_timings, preemptions);
@@ -140,6 +140,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   LoadOptions out;
   set_text(out.webgpu, given.webgpu);
   set_text(out.device, given.device);
+  set_text(out.split_mode, given.split_mode);
   set_text(out.lane, given.lane);
   set_text(out.kv, given.kv);
   set_text(out.draft, given.draft);

@@ -14,6 +14,7 @@
 #include "cli/adapter_flags.h"
 #include "cli/beside_program.h"
 #include "cli/link.h"
+#include "engine/device_plan_native.h"
 #include "engine/model_options.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
@@ -115,18 +116,26 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
 namespace {
 
 void add_devices_flag(Args& args, LoadOptions& load) {
-  args.custom(
-      "devices", 0, "all|N,N", "several devices, each with the whole model: all, or numbers such as 0,1",
-      [&load](std::string_view value) -> Result<void> {
-        if (!gpu::names_several(std::string(value)) && !parse_int(value)) {
-          return fail(ErrorKind::kInvalidInput,
+  args.custom("devices", 0, "all|N,N", "several devices (see --split-mode): all, or numbers such as 0,1",
+              [&load](std::string_view value) -> Result<void> {
+                if (!gpu::names_several(std::string(value)) && !parse_int(value)) {
+                  return fail(
+                      ErrorKind::kInvalidInput,
                       "Flag --devices was given \"%s\"; allowed are all, and numbers from doppler devices "
                       "with commas between them, such as 0,1.",
                       printable(value).c_str());
-        }
-        load.device = std::string(value);
-        return {};
-      });
+                }
+                load.device = std::string(value);
+                return {};
+              });
+  args.custom("split-mode", 0, "MODE",
+              "how several devices share the model: none (each has all of it), layer (each has some of its "
+              "layers), auto (default: none if each has room for the model, or else layer)",
+              [&load](std::string_view value) -> Result<void> {
+                DP_CHECK(engine::check_split_mode(value, /*devices=*/2));  // --devices may follow
+                load.split_mode = std::string(value);
+                return {};
+              });
 }
 
 }  // namespace

@@ -7,6 +7,17 @@
 
 namespace doppler::cli {
 
+std::string parts_line(const ModelInfo& info) {
+  std::string line;
+  for (const ModelPart& part : info.parts) {
+    const uint64_t bytes = part.weight_bytes + part.cache_bytes + part.scratch_bytes;
+    line +=
+        format_text("%s %u to %u on %s (%s)", line.empty() ? "Layers" : ",", part.first_layer,
+                    part.first_layer + part.n_layers - 1, part.device.c_str(), format_bytes(bytes).c_str());
+  }
+  return line;
+}
+
 std::string run_line(const Model& model, const Generation& generation) {
   const Timings& t = generation.timings;
   const ModelInfo& info = model.info();
@@ -19,6 +30,7 @@ std::string run_line(const Model& model, const Generation& generation) {
       info.synthetic ? ", SYNTHETIC weights" : "");
   if (t.drafted_tokens != 0) line += "\n" + engine::drafts_line(t.drafted_tokens, t.accepted_tokens);
   if (paging.slots != 0) line += "\n" + engine::paging_line(paging);
+  if (!info.parts.empty()) line = parts_line(info) + "\n" + line;
   return line;
 }
 

@@ -34,9 +34,12 @@ struct Card {
 };
 }  // namespace engine
 
-// Itself the first card. Embeddings, scores and logits, which need no scheduler, are made there.
+// Itself the first card. Embeddings, scores and logits, which need no scheduler, are made there. If the layers lie on
+// several devices, it is the card of the last ones.
 struct Model::Impl : engine::Card {
-  std::vector<std::unique_ptr<engine::Card>> others;  // the model again, on further devices
+  // On further devices: the model again, or the layers before, in their order.
+  std::vector<std::unique_ptr<engine::Card>> others;
+  std::unique_ptr<model::SequenceRunner> split;  // the steps of all layers, if they lie on several devices
   ModelInfo info;
   std::shared_ptr<engine::ModelGuides> guides;
   std::shared_ptr<engine::AdapterRegistry> adapters;  // by name; they stay if the model is loaded again
@@ -53,7 +56,7 @@ struct Model::Impl : engine::Card {
   Result<void> check_loaded() const;     // error: it could not be loaded again
   Result<void> check_generates() const;  // error: or it writes no text
   // For good: a lost device stays in error, any other error is told once.
-  bool is_device_lost() const { return device && !device->status() && !device->status(); }
+  bool is_device_lost() const;
   Result<const tokenizer::Tokenizer*> tokenizer() const;
   // Gives a request the adapters that these options name.
   Result<void> choose_adapters(const GenerateOptions& options, engine::Request& request) const;

@@ -19,6 +19,14 @@ Json generation_json(const ModelInfo& info, const Counters& counters, const Gene
   out["stop"] = stop_reason_name(generation.stop);
   out["model"] = {{"name", info.name}, {"architecture", info.architecture}, {"synthetic", info.synthetic}};
   out["device"] = {{"adapter", info.adapter}, {"provider", info.provider}};
+  for (const ModelPart& part : info.parts) {
+    out["device"]["parts"].push_back({{"adapter", part.device},
+                                      {"first_layer", part.first_layer},
+                                      {"layers", part.n_layers},
+                                      {"weight_bytes", part.weight_bytes},
+                                      {"cache_bytes", part.cache_bytes},
+                                      {"scratch_bytes", part.scratch_bytes}});
+  }
   out["timings"] = {{"load_seconds", info.load.seconds},      {"prompt_tokens", t.prompt_tokens},
                     {"evaluated_tokens", t.evaluated_tokens}, {"generated_tokens", t.generated_tokens},
                     {"ttft_seconds", t.ttft_seconds},         {"prefill_tokens_per_second", t.prefill_rate()},

@@ -46,15 +46,24 @@ Result<std::vector<uint32_t>> Model::Impl::checked_ids(std::span<const int32_t> 
 engine::Card::Card() = default;
 engine::Card::~Card() = default;
 
-// No driver may hand work to one that has ended.
+// No driver may hand work to one that has ended, and no step may run on a card that is gone.
 void Model::Impl::unload() {
   if (dispatcher) dispatcher->close();
   driver.reset();
   for (const auto& card : others) card->driver.reset();
   dispatcher.reset();
+  split.reset();
   others.clear();
   loaded.reset();
   device.reset();
+}
+
+bool Model::Impl::is_device_lost() const {
+  const auto is_lost = [](const engine::Card& card) {
+    return card.device && !card.device->status() && !card.device->status();
+  };
+  return is_lost(*this) ||
+         (split && std::ranges::any_of(others, [&](const auto& card) { return is_lost(*card); }));
 }
 
 Model::Impl::~Impl() { unload(); }

@@ -43,7 +43,8 @@ Result<graph::Graph> build_graph(const formats::ModelConfig& config, bool drafts
   Builder builder{.graph = graph, .config = config, .drafts = drafts};
   family->build(builder);
   DP_CHECK_WHILE(graph.error(), "building the graph of %s", config.family.c_str());
-  return graph;
+  if (formats::is_whole(config)) return graph;
+  return graph.layers(config.part.first, std::min(config.part.end, config.n_layers));
 }
 
 Result<graph::Graph> build_image_graph(const formats::ModelConfig& config,

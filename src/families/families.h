@@ -13,7 +13,7 @@ namespace doppler::families {
 
 // Error: there is no forward pass of the config's family; the sentence lists those that are.
 Result<void> check_has_forward_pass(const formats::ModelConfig& config);
-// Errors: the same; shapes that do not fit each other.
+// The graph of the layers that the config has (ModelConfig::part). Errors: the same; shapes that do not fit each other.
 // drafts: with the next-token layer, which the config has.
 Result<graph::Graph> build_graph(const formats::ModelConfig& config, bool drafts = false);
 // The same for prompts with pictures, by the model's tower. It declares the same weights.

@@ -159,6 +159,11 @@ class Graph {
   // The residual stream: what enters the first layer, then what each layer leaves.
   void mark_hidden(Value x) { hidden_.push_back(x); }
 
+  // The part of the model with layers [first, end), whose borders are the marks of the residual stream. If `first` is
+  // not 0, it begins with input 0, the stream before that layer. If `end` is not the number of layers, its result is
+  // the stream after them. Error: one of the layers reads something else that is made before them.
+  Result<Graph> layers(uint32_t first, uint32_t end) const;
+
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<WeightInfo>& weights() const { return weights_; }
   const WeightInfo& info(Matrix matrix) const { return weights_[matrix.index]; }

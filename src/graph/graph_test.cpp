@@ -46,6 +46,51 @@ TEST(Graph, KnowsWhoReadsAValue) {
   EXPECT_EQ(g.readers(Value{10}), std::vector<uint32_t>());
 }
 
+// An embedding, layers that add a product to the residual stream, and a head. `skips`: the last layer adds a product of
+// the embedding.
+Graph layered_graph(bool skips) {
+  Graph g;
+  const Value first = g.embed(g.matrix(TensorId::kEmbedding, 0, 100, 64), 1.0f);
+  g.mark_hidden(first);
+  Value x = first;
+  for (uint32_t i = 0; i < 3; ++i) {
+    x = g.add(x, g.linear(skips && i == 2 ? first : x, g.matrix(TensorId::kAttentionOut, i, 64, 64)));
+    g.mark_hidden(x);
+  }
+  g.set_logits(g.linear(x, g.matrix(TensorId::kOutput, 0, 100, 64)));
+  return g;
+}
+
+TEST(Graph, IsCutBetweenLayers) {
+  const Graph g = layered_graph(false);
+  const auto begin = g.layers(0, 2), middle = g.layers(1, 2), end = g.layers(2, 3);
+  ASSERT_TRUE(begin && middle && end);
+  EXPECT_EQ(describe(*begin),
+            "%0 = embed() token_embd  [R, 64]\n"
+            "%1 = linear(%0) blk.0.attn_output  [R, 64]\n"
+            "%2 = add(%0, %1)  [R, 64]\n"
+            "%3 = linear(%2) blk.1.attn_output  [R, 64]\n"
+            "%4 = add(%2, %3)  [R, 64]\n");
+  EXPECT_EQ(begin->logits(), Value{4});
+  EXPECT_EQ(middle->nodes().size(), 3u);
+  EXPECT_EQ(describe(*end),
+            "%0 = input()  [R, 64]\n"
+            "%1 = linear(%0) blk.2.attn_output  [R, 64]\n"
+            "%2 = add(%0, %1)  [R, 64]\n"
+            "%3 = linear(%2) output  [R, 100]\n");
+  EXPECT_EQ(end->logits(), Value{3});
+}
+
+TEST(Graph, IsNotCutWhereALayerReadsMoreThanTheStream) {
+  const Graph g = layered_graph(true);
+  EXPECT_FALSE(g.layers(2, 3));
+  const auto cut = g.layers(1, 3);
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().sentence(),
+            "The model cannot be split before layer 1: blk.2.attn_output reads token_embd.");
+  EXPECT_TRUE(g.layers(0, 3));
+}
+
 TEST(Graph, DeclaresAWeightOnce) {
   Graph g;
   const Matrix first = g.matrix(TensorId::kOutput, 0, 10, 20),

@@ -132,7 +132,7 @@ Result<void> Lowering::keep_states() {
   const Value states = graph_.logits();
   DP_TRY(const TensorView from, f32_of(states));
   const uint64_t bytes = uint64_t{rows_[states.index]} * columns(states) * sizeof(float);
-  DP_CHECK(ctx_.plan.copy(from, io_.logits.sub(0, bytes), "states"));
+  DP_CHECK(ctx_.plan.copy(from.sub(0, bytes), io_.logits.sub(0, bytes), "states"));
   logits_.all = io_.logits;
   return {};
 }

@@ -62,7 +62,7 @@ Task<Result<AllRows::Rows>> AllRows::run(uint32_t pos, std::span<const uint32_t>
   DP_CO_CHECK(parts_.states->note_rows(device_, count));
 
   Rows rows;
-  auto reading = read(*parts_.logits, 0, uint64_t{count} * formats::output_dim(config_));
+  auto reading = read(*parts_.logits, 0, uint64_t{count} * parts_.result_dim);
   DP_CO_TRY(rows.logits, co_await std::move(reading));
   if (parts_.next_logits && count > 1) {
     auto next = read(*parts_.next_logits, 0, uint64_t{count - 1} * config_.vocab_size);

@@ -23,7 +23,7 @@ struct AllRowsParts {
   HostTable* table = nullptr;
   KvCache* cache = nullptr;
   RecurrentStates* states = nullptr;
-  uint32_t ctx_len = 0, chunk = 0;
+  uint32_t ctx_len = 0, chunk = 0, result_dim = 0;
   std::function<const gpu::Plan&(uint32_t rows)> plan;
   // If experts are paged: replays all parts of a plan but the last, and gives that. Otherwise empty.
   std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan& plan, uint32_t rows)> last_part;
@@ -37,7 +37,8 @@ class AllRows {
       : device_(device), config_(config), parts_(std::move(parts)) {}
 
   // logits: [tokens, output_dim()]; hidden: [n_layers + 1, tokens, hidden_dim] or empty; next_logits: [tokens - 1,
-  // vocab_size] of the next-token layer, which reads each row and the token after it, or empty.
+  // vocab_size] of the next-token layer, which reads each row and the token after it, or empty. A part of a model that
+  // does not end it gives the residual stream instead of logits.
   struct Rows {
     std::vector<float> logits, hidden, next_logits;
   };

@@ -5,14 +5,6 @@
 #include <cstring>
 
 namespace doppler::model {
-namespace {
-
-struct SavedHeader {
-  uint32_t count = 0, first = 0;
-};
-
-}  // namespace
-
 Task<Result<gpu::Buffer*>> KvCache::buffer(gpu::Device& device, gpu::PlanBuilder& builder, const char* name,
                                            uint64_t bytes, kernels::TensorView* view) {
   gpu::BufferDesc desc{.name = name, .bytes = (bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
@@ -31,10 +23,11 @@ Task<Result<void>> KvCache::make(gpu::Device& device, gpu::PlanBuilder& builder,
     view.in_windows = layout.window_blocks != 0 && formats::is_sliding_layer(config, i);
     view.blocks = view.in_windows ? layout.window_blocks : layout.blocks;
     view.block_len = layout.block_len;
-    if (!formats::has_cache(config, i)) continue;
+    if (!formats::has_cache(config, i) || !config.part.has(i)) continue;
     layers_.push_back({.index = i, .has_window = formats::is_sliding_layer(config, i)});
     if (layers_.back().has_window) window_ = config.sliding_window;
   }
+  if (window_ == 0) lengths_.ring_len = 0;  // layers with a window are elsewhere
   const gpu::Caps& caps = device.caps();
   const uint64_t step = caps.binding_alignment;
   const uint64_t each = (views_.front().bytes() + step - 1) / step * step;
@@ -137,20 +130,13 @@ Task<Result<std::vector<uint8_t>>> KvCache::save(gpu::Device& device, uint32_t c
   co_return out;
 }
 
-namespace {
-
-SavedHeader header_of(std::span<const uint8_t> bytes) {
+KvCache::SavedHeader KvCache::saved_header(std::span<const uint8_t> bytes) {
   SavedHeader header;
   if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
   return header;
 }
 
-}  // namespace
-
-uint32_t KvCache::saved_positions(std::span<const uint8_t> bytes) { return header_of(bytes).count; }
-
-Result<uint64_t> KvCache::saved_bytes(std::span<const uint8_t> bytes) const {
-  const SavedHeader header = header_of(bytes);
+Result<uint64_t> KvCache::saved_bytes(SavedHeader header) const {
   if (header.count == 0) return uint64_t{0};
   const bool is_whole = header.first == 0;
   const uint64_t seen = uint64_t{header.first} + window_ - 1;  // the last row may see no earlier ones
@@ -166,6 +152,12 @@ Result<uint64_t> KvCache::saved_bytes(std::span<const uint8_t> bytes) const {
     const uint32_t first = layer.has_window ? header.first : 0;
     wanted += 2 * uint64_t{view.n_kv_heads} * view.row_bytes() * (header.count - first);
   }
+  return wanted;
+}
+
+Result<uint64_t> KvCache::saved_bytes(std::span<const uint8_t> bytes) const {
+  const SavedHeader header = saved_header(bytes);
+  DP_TRY(const uint64_t wanted, saved_bytes(header));
   if (bytes.size() < wanted) {
     return fail(ErrorKind::kInvalidInput,
                 "The saved cache has %zu bytes for %u tokens; this model asks for %llu.", bytes.size(),
@@ -175,7 +167,7 @@ Result<uint64_t> KvCache::saved_bytes(std::span<const uint8_t> bytes) const {
 }
 
 Task<Result<void>> KvCache::restore(gpu::Device& device, std::span<const uint8_t> bytes) {
-  const SavedHeader header = header_of(bytes);
+  const SavedHeader header = saved_header(bytes);
   size_t offset = header.count == 0 ? 0 : sizeof(header);
   for (const CachePlace Layer::* side : {&Layer::k, &Layer::v}) {
     for (const Layer& layer : layers_) {

@@ -51,9 +51,16 @@ class KvCache {
   // Saves the cache of positions [0, count), one of continues_from()'s, and restores it. Layout: u32 count, u32 first
   // position of layers with a window, then of each layer, keys before values, the rows of each head. Empty for 0.
   Task<Result<std::vector<uint8_t>>> save(gpu::Device& device, uint32_t count) const;
-  static uint32_t saved_positions(std::span<const uint8_t> bytes);
+  struct SavedHeader {
+    uint32_t count = 0, first = 0;
+  };
+  static SavedHeader saved_header(std::span<const uint8_t> bytes);
+  static uint32_t saved_positions(std::span<const uint8_t> bytes) { return saved_header(bytes).count; }
   // The number of these bytes that are the cache's. Error: they are fewer, or no cache.
   Result<uint64_t> saved_bytes(std::span<const uint8_t> bytes) const;
+  // The number of bytes of a cache with this header. Error: no cache of this model has it.
+  Result<uint64_t> saved_bytes(SavedHeader header) const;
+  bool has_windows() const { return window_ != 0; }
   // The caller has asked saved_bytes().
   Task<Result<void>> restore(gpu::Device& device, std::span<const uint8_t> bytes);
 

@@ -20,12 +20,29 @@ uint64_t device_bytes(const formats::TensorInfo& tensor, DType type, formats::La
   return format ? weight_layout(*format, rows, tensor.shape.back()).total_bytes : tensor.bytes;
 }
 
-std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, formats::LayoutPolicy layout,
-                                         uint64_t weight_bytes) {
+// The layers that need a tensor, if it is not of one layer. The embeddings are the first layer's affair, and the
+// last one's too if they are the head; all else that is of no layer stands after the last one.
+formats::LayerRange layers_with(const formats::ModelConfig& c, const formats::TensorInfo& tensor) {
+  if (const std::optional<uint32_t> layer = formats::layer_of_tensor(tensor.name))
+    return {*layer, *layer + 1};
+  if (tensor.name != formats::stored_tensor(c, TensorId::kEmbedding, 0).weight_name())
+    return {c.n_layers - 1, c.n_layers};
+  return {0, c.tied_embeddings ? c.n_layers : 1};
+}
+
+bool is_here(const formats::ModelConfig& c, const formats::TensorInfo& tensor) {
+  if (formats::is_whole(c)) return true;
+  const formats::LayerRange layers = layers_with(c, tensor);
+  return c.part.has(layers.first) || c.part.has(layers.end - 1);
+}
+
+std::vector<QuantisedSize> smaller_sizes(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
+                                         formats::LayoutPolicy layout, uint64_t weight_bytes) {
   std::vector<QuantisedSize> out;
   for (const DType type : kQuantisations) {
     uint64_t bytes = 0;
     for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+      if (!is_here(c, tensor)) continue;
       const bool has_blocks =
           tensor.shape.size() >= 2 && tensor.shape.back() % dtype_info(type).block_size == 0;
       bytes += has_blocks ? device_bytes(tensor, type, layout) : device_bytes(tensor, tensor.type, layout);
@@ -97,15 +114,32 @@ Result<void> check_cache_format(const formats::ModelConfig& config, kernels::Cac
   return {};
 }
 
+std::vector<uint64_t> layer_bytes(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
+                                  formats::LayoutPolicy layout, CacheLengths lengths,
+                                  kernels::CacheFormat cache_format) {
+  std::vector<uint64_t> bytes(c.n_layers);
+  for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+    const formats::LayerRange layers = layers_with(c, tensor);
+    const uint64_t of_tensor = device_bytes(tensor, tensor.type, layout);
+    if (layers.first < c.n_layers) bytes[layers.first] += of_tensor;
+    if (layers.end > layers.first + 1) bytes[c.n_layers - 1] += of_tensor;
+  }
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    bytes[i] += state_shape(c, i).bytes();
+    if (formats::has_cache(c, i)) bytes[i] += 2 * cache_shape(c, i, lengths, cache_format).bytes();
+  }
+  return bytes;
+}
+
 MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
                                formats::LayoutPolicy layout, CacheLengths lengths, uint32_t chunk,
                                kernels::CacheFormat cache_format) {
   MemoryEstimate estimate{.ring_len = lengths.ring_len};
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
-    estimate.weight_bytes += device_bytes(tensor, tensor.type, layout);
+    if (is_here(c, tensor)) estimate.weight_bytes += device_bytes(tensor, tensor.type, layout);
   }
   for (uint32_t i = 0; i < c.n_layers; ++i) {
-    if (!formats::is_moe_layer(c, i)) continue;
+    if (!formats::is_moe_layer(c, i) || !c.part.has(i)) continue;
     for (const TensorId id : {TensorId::kExpertGate, TensorId::kExpertUp, TensorId::kExpertDown}) {
       const formats::TensorInfo* tensor = checkpoint.find(formats::stored_tensor(c, id, i).weight_name());
       if (tensor) estimate.expert_bytes += device_bytes(*tensor, tensor->type, layout);
@@ -114,9 +148,9 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
   if (const formats::TensorInfo* table = layer_table(c, checkpoint)) {
     estimate.layer_table_bytes = device_bytes(*table, table->type, layout);
   }
-  estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
+  estimate.smaller = smaller_sizes(c, checkpoint, layout, estimate.weight_bytes);
   for (uint32_t i = 0; i < c.n_layers + c.next_layers; ++i) {
-    if (!formats::has_cache(c, i)) continue;
+    if (!formats::has_cache(c, i) || !c.part.has(i)) continue;
     const kernels::CacheView shape = cache_shape(c, i, lengths, cache_format);
     const uint64_t bytes = shape.bytes();
     const bool is_copied = cache_format == kernels::CacheFormat::kQ8_0;

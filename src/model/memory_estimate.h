@@ -45,9 +45,16 @@ struct MemoryEstimate {
   uint64_t total() const { return weight_bytes + cache_bytes + state_bytes + scratch_bytes; }
 };
 
+// It counts the layers that the config has (ModelConfig::part).
 MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
                                formats::LayoutPolicy layout, CacheLengths lengths, uint32_t chunk,
                                kernels::CacheFormat cache_format);
+
+// The weights, the cache and the state of one sequence of each layer. The first layer's number includes the
+// embeddings, and the last one's the head.
+std::vector<uint64_t> layer_bytes(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
+                                  formats::LayoutPolicy layout, CacheLengths lengths,
+                                  kernels::CacheFormat cache_format);
 
 // The estimate becomes that of a load whose embeddings of each layer stay on the host: so many rows of their table lie
 // on the device (model/host_table.h). exact: LayoutPolicy's.

@@ -5,6 +5,7 @@
 #include "formats/test_helpers.h"
 #include "model/load_estimate.h"
 #include "model/recurrent_states.h"
+#include "model/split_plan.h"
 
 namespace doppler::model {
 namespace {
@@ -118,6 +119,52 @@ TEST(LoadEstimate, CheckpointsOfStatesLeaveRoomForThePool) {
       estimate_of(options, config, *checkpoint, caps, {.ctx_len = kDefaultBlockLen}).total();
   EXPECT_EQ(checkpoints(taken + 8 * 3 * of_one), 3u);
   EXPECT_EQ(checkpoints(taken + 8 * 3 * of_one - 1), 2u);
+}
+
+// 141 GB of weights on two cards of 80 GB: the shares add up to the whole, and each fits its card.
+TEST(SplitPlan, AModelThatNoCardHoldsFitsTwo) {
+  const auto checkpoint = open("llama-3.1-70b:f16");
+  const formats::ModelConfig config = formats::must(formats::read_config(*checkpoint));
+  gpu::Caps card;
+  card.adapter = "card";
+  card.memory_bytes = uint64_t{80} << 30;
+  card.max_buffer_bytes = card.max_binding_bytes = uint64_t{4} << 30;
+  const gpu::Caps* const both[] = {&card, &card};
+  const RunnerOptions options{.ctx_len = 8192, .chunk = 512};
+  const MemoryEstimate whole = estimate_of(options, config, *checkpoint, card, {.ctx_len = 8192});
+  ASSERT_FALSE(check_memory(whole, card, 8192));
+  const SplitPlan plan = formats::must(plan_split(*checkpoint, options, both));
+  ASSERT_TRUE(plan.fits) << plan.fits.error().message();
+  ASSERT_EQ(plan.shares.size(), 2u);
+  const MemoryEstimate &first = plan.shares[0].memory, &second = plan.shares[1].memory;
+  EXPECT_EQ(plan.shares[0].layers.end, plan.shares[1].layers.first);
+  EXPECT_EQ(plan.shares[1].layers.end, config.n_layers);
+  EXPECT_EQ(first.weight_bytes + second.weight_bytes, whole.weight_bytes);
+  EXPECT_EQ(first.cache_bytes + second.cache_bytes, whole.cache_bytes);
+  EXPECT_NEAR(static_cast<double>(first.total()), static_cast<double>(second.total()), 0.03 * whole.total());
+
+  // Several sequences share the smallest pool, which leaves a tenth of each card.
+  gpu::Caps fuller = card;
+  fuller.memory_bytes = uint64_t{76} << 30;
+  const gpu::Caps* const unequal[] = {&card, &fuller};
+  RunnerOptions many{.ctx_len = 4096, .chunk = 512, .max_sequences = 32};
+  const SplitPlan shared = formats::must(plan_split(*checkpoint, many, unequal));
+  ASSERT_TRUE(shared.fits) << shared.fits.error().message();
+  EXPECT_GT(shared.options.pool_tokens, 4096u);
+  EXPECT_LT(shared.options.pool_tokens, 32 * 4096u);
+  EXPECT_LE(shared.shares[1].memory.total(), fuller.memory_bytes);
+}
+
+TEST(SplitPlan, WhatDoesNotFitSaysWhichDevice) {
+  const auto checkpoint = open("llama-3.1-8b:f16");
+  gpu::Caps card;
+  card.adapter = "card";
+  card.memory_bytes = uint64_t{6} << 30;
+  card.max_buffer_bytes = card.max_binding_bytes = uint64_t{4} << 30;
+  const gpu::Caps* const both[] = {&card, &card};
+  const SplitPlan plan = formats::must(plan_split(*checkpoint, {.ctx_len = 4096, .chunk = 512}, both));
+  ASSERT_FALSE(plan.fits);
+  EXPECT_NE(plan.fits.error().message().find("on device 1 of 2"), std::string::npos);
 }
 
 TEST(LoadEstimate, APoolOfMoreTokensThanAreCountedIsRefusedByItsNumber) {

@@ -280,11 +280,13 @@ Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
   const uint32_t entry = ring_index_ % kernels::kTokenRing;
   const gpu::Work works[] = {{.plan = step.before},
                              {.plan = &last, .rows = step.rows, .times = step.last_times}};
-  const gpu::ReadbackRequest request{.ring = &readback_,
-                                     .slot = ticket.slot,
-                                     .from = {.buffer = parts_.ring->id(),
-                                              .offset = entry * kOneSequenceWord,
-                                              .bytes = std::max(1u, step.entries) * kOneSequenceWord}};
+  const gpu::ReadbackRequest of_tokens{.ring = &readback_,
+                                       .slot = ticket.slot,
+                                       .from = {.buffer = parts_.ring->id(),
+                                                .offset = entry * kOneSequenceWord,
+                                                .bytes = std::max(1u, step.entries) * kOneSequenceWord}};
+  const gpu::ReadbackRequest request =
+      parts_.stream ? parts_.stream->request(ticket.slot, step.rows) : of_tokens;
   DP_CHECK(device_.submit(std::span(works).subspan(step.before ? 0 : 1), &request));
   if (ticket.has_logprobs) {
     constexpr uint64_t kEntry = sizeof(kernels::LogProbEntry);
@@ -348,6 +350,13 @@ void OneSequence::note_entries(std::span<const uint32_t> entries, uint32_t rows)
   // Wrong drafts and steps after a stop have written rows after the text's end.
   parts_.cache->note_end(static_cast<uint32_t>(text_.size()) + rows - 1);
   if (!tokens.empty()) last_token_ = tokens.back();
+}
+
+Result<void> OneSequence::note_chosen(uint32_t token) {
+  note_entries({&token, 1}, 1);
+  host_state_.rows = 1;
+  DP_CHECK(write_state());
+  return device_.write(*parts_.tokens, 0, bytes_of(token));
 }
 
 Task<Result<std::vector<kernels::LogProbEntry>>> OneSequence::logprobs(Ticket ticket) {

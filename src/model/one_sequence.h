@@ -19,6 +19,7 @@
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
+#include "model/stream_port.h"
 
 namespace doppler::model {
 
@@ -54,6 +55,7 @@ struct OneSequenceParts {
   std::function<const gpu::Plan&(std::string_view kind)> image_plan;
   std::function<Task<Result<void>>(SamplerParts)> add_choices;
   std::function<Task<Result<void>>(DraftNeed, uint32_t slots)> add_drafts;  // null: no plan may draft
+  const StreamOut* stream = nullptr;  // if later layers lie on another device: steps bring this, not tokens
 };
 
 class OneSequence final : public SequenceRunner {
@@ -121,6 +123,11 @@ class OneSequence final : public SequenceRunner {
   Result<Ticket> close(const Step& step, const gpu::Plan& last);
   // The ticket that is issued after `ahead` others from now on.
   Ticket next_ticket(uint32_t entries, uint32_t ahead = 0) const;
+
+  // If later layers lie on another device: the token that was chosen there, before the step that evaluates it.
+  Result<void> note_chosen(uint32_t token);
+  // The bytes of the states in save()'s result.
+  uint64_t saved_state_bytes() const { return parts_.states->saved_bytes(); }
 
   // For profiles: writes what a step over a prompt's tokens writes first, and submits nothing. Whether it has pictures.
   Result<bool> write_prompt(const Piece& piece);

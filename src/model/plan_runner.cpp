@@ -51,7 +51,8 @@ Task<Result<void>> PlanRunner::make_one() {
                      return plan("images" + std::string(kind));
                    },
                    .add_choices = [this](SamplerParts parts) { return add_choices(parts); },
-                   .add_drafts = [this](DraftNeed need, uint32_t slots) { return add_drafts(need, slots); }});
+                   .add_drafts = [this](DraftNeed need, uint32_t slots) { return add_drafts(need, slots); },
+                   .stream = stream_out_.valid() ? &stream_out_ : nullptr});
   runner_ = one_.get();
   if (pager_) make_paged();
   auto making = one_->make_readback();
@@ -71,6 +72,7 @@ void PlanRunner::make_all_rows() {
       .states = &states_,
       .ctx_len = options_.ctx_len,
       .chunk = options_.chunk,
+      .result_dim = result_dim(),
       .plan = [this](uint32_t rows) -> const gpu::Plan& { return plan_of_rows(".logits", rows); },
       .last_part = {},
       .images = image_inputs(),
@@ -103,11 +105,14 @@ const gpu::Plan& PlanRunner::plan_of_rows(std::string_view kind, uint32_t rows) 
   for (const RowClass& of : row_classes()) {
     if (rows <= of.rows) name = of.name;
   }
-  return plan(std::string(name) + std::string(kind));
+  // A part of a model chooses no tokens.
+  const std::string_view ending = ends_model() || options_.all_logits ? kind : std::string_view();
+  return plan(std::string(name) + std::string(ending));
 }
 
 const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {
   const bool has_short = options_.ctx_len > kernels::kShortKeys || uses_persistent();
+  if (!ends_model()) return plan(keys <= kernels::kShortKeys && has_short ? "decode.short" : "decode");
   if (keys <= kernels::kShortKeys && has_short && !persistent_refused_) {
     return plan(greedy ? "decode.short.greedy" : "decode.short.sample");
   }

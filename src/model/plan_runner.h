@@ -56,6 +56,9 @@ struct RunnerOptions {
       0;  // of the blocks of layers with a window; 0: no pool of their own. Set when loading
   uint32_t checkpoints = 0;  // of recurrent states, with max_sequences. Set when loading
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
+  // The layers to load. If some are left out, they lie on other devices, and plan_split() has filled in these options,
+  // also those that are set when loading.
+  formats::LayerRange part = {};
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
@@ -109,6 +112,11 @@ class PlanRunner {
   SequenceRunner* runner() { return runner_; }
   OneSequence* one() { return one_.get(); }           // null: of several, or all logits
   SequencePlans* sequences() { return many_.get(); }  // null: of one, or all logits
+
+  // A part of a model, whose last part this is: steps go through `all` from now on, which calls this one's runner().
+  void go_through(SequenceRunner* all) { runner_ = all; }
+  const StreamIn& stream_in() const { return stream_in_; }     // of a part that does not begin the model
+  const StreamOut& stream_out() const { return stream_out_; }  // of a part that does not end it
 
   // Only with RunnerOptions::all_logits: AllRows::run().
   using Rows = AllRows::Rows;
@@ -204,6 +212,7 @@ class PlanRunner {
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
   void make_tables();
   std::vector<PlanRow> many_plan_rows() const;
+  std::vector<PlanRow> plan_rows_of_part() const;
   Result<void> record_arrange(gpu::PlanBuilder& builder);
   kernels::Context context_of_slots(const kernels::Context& ctx, const PlanRow& row) const;
   Result<void> record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
@@ -217,11 +226,17 @@ class PlanRunner {
   Result<void> make_image_graph();
   void set_image_io(const PlanRow& row, lowering::StepIo& io) const;
   ImageInputs image_inputs() const;
+  // A part of a model: plan_runner_part.cpp.
+  bool ends_model() const { return formats::ends_model(config_); }
+  // Numbers of a row that plans give: logits, or the residual stream.
+  uint32_t result_dim() const { return ends_model() ? formats::output_dim(config_) : config_.hidden_dim; }
+  Result<void> record_step_input(kernels::Context ctx, const lowering::StepIo& io);
+  Task<Result<void>> make_stream_buffers(gpu::PlanBuilder& builder);
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return expert_slots_ == 0 && !images_ && options_.policy.allows(kernels::Lane::kPersistent) &&
-           !options_.all_logits && !has_many() && formats::has_equal_caches(config_) &&
-           options_.adapters.slots == 0;
+    return formats::is_whole(config_) && expert_slots_ == 0 && !images_ &&
+           options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many() &&
+           formats::has_equal_caches(config_) && options_.adapters.slots == 0;
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -248,9 +263,9 @@ class PlanRunner {
 
   // Views of the shared buffers, valid while recording.
   struct Views {
-    kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, token, ring, behind, next_logits, images, image_places, image_axes, image_shifts, image_spans,
-        image_window_spans;
+    kernels::TensorView stream, state, tokens, token_types, row, normed_row, logits, hidden, params, bias,
+        counts, recent, token, ring, behind, next_logits, images, image_places, image_axes, image_shifts,
+        image_spans, image_window_spans;
   };
 
   gpu::Device& device_;
@@ -271,6 +286,8 @@ class PlanRunner {
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,
               *recent_ = nullptr, *ring_ = nullptr, *next_logits_ = nullptr;
+  StreamIn stream_in_;
+  StreamOut stream_out_;
   gpu::BuiltPlans built_;
   ChoicePlans choice_plans_;
   DraftPlans draft_plans_;

@@ -30,6 +30,7 @@ std::string refuse_drafting(const RunnerOptions& options, const formats::ModelCo
   if (options.max_sequences != 0) return "it is for one sequence, and the model is loaded for several";
   if (options.all_logits && options.drafting != Drafting::kNext) return "all logits are asked for";
   if (options.layers != 0) return "only some layers are loaded";
+  if (!formats::is_whole(config)) return "its layers lie on several devices";
   if (options.chunk < kNextRows) return "a chunk has one row";
   if (options.policy.allows(kernels::Lane::kPersistent)) return "the lane persistent has steps of one row";
   if (options.expert_bytes != 0) return "experts are paged";

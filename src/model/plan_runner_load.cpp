@@ -50,8 +50,13 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     co_return fail(ErrorKind::kInvalidInput, "A ring of %u readbacks was asked for; allowed is 2 to %u.",
                    options.tickets, kMaxTickets);
   }
+  config.part = options.part;
+  const bool is_part = !formats::is_whole(config);
+  // Its one dispatch has all layers. Tuning may have allowed it.
+  if (is_part) options.policy.lanes &= ~(1u << static_cast<uint32_t>(kernels::Lane::kPersistent));
   const RunnerOptions asked = options;
-  const bool is_told = options.drafting == Drafting::kAuto && config.next_layers != 0;
+  const bool is_told =
+      options.drafting == Drafting::kAuto && config.next_layers != 0 && formats::ends_model(config);
   DP_CO_TRY(std::string no_drafts, choose_drafting(options, config));
   if (options.layers != 0 && options.layers < config.n_layers) {
     const uint32_t cut = config.n_layers - options.layers;
@@ -65,13 +70,16 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
   DP_CO_CHECK(check_cache_format(config, options.cache_format));
   DP_CO_TRY(options.layer_table_on_host, choose_layer_table(options, config, checkpoint, device.caps()));
-  DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
+  if (!is_part) DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
   const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
   const CacheLengths lengths{
       .ctx_len = positions,
       .ring_len = options.max_sequences != 0 ? options.window_tokens : ring_len_of(options, config)};
   MemoryEstimate estimate = estimate_of(options, config, checkpoint, device.caps(), lengths);
-  DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
+  uint32_t expert_slots = 0;
+  if (!is_part) {
+    DP_CO_TRY(expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
+  }
   if (expert_slots != 0 && config.next_layers != 0) {  // the device has no room for all experts
     if (options.drafting == Drafting::kNext) {
       co_return fail(ErrorKind::kUnsupported,
@@ -251,13 +259,13 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
   const uint64_t sequences = std::max(1u, tables_.sequences);
   const uint64_t rows = step_rows();
-  const uint64_t logits_rows = options_.all_logits ? rows : sequences;
+  const uint64_t logits_rows = options_.all_logits || !ends_model() ? rows : sequences;
   DP_CO_TRY(state_,
             co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),
                             &views_.state));
   DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", (rows + (drafts_ ? 1 : 0)) * 4, &views_.tokens));
-  DP_CO_TRY(logits_, co_await buffer(builder, "logits", logits_rows * formats::output_dim(config_) * 4,
-                                     &views_.logits));
+  DP_CO_TRY(logits_, co_await buffer(builder, "logits", logits_rows * result_dim() * 4, &views_.logits));
+  DP_CO_CHECK(co_await make_stream_buffers(builder));
   if (config_.n_token_types != 0) {
     DP_CO_TRY(token_types_, co_await buffer(builder, "token_types", rows * 4, &views_.token_types));
   }

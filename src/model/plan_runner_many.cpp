@@ -16,6 +16,8 @@ namespace {
 using lowering::LogitsRows;
 
 // Rows that decode plans are made for, besides one for all slots. The exact lane has one plan for all numbers of rows.
+constexpr uint64_t kLeastBuffer = 256;  // a part of a model may have no layer with keys and values
+
 constexpr uint32_t kClasses[] = {1, 2, 4, 8, 16, 32};
 
 std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequences) {
@@ -125,7 +127,7 @@ kernels::Context PlanRunner::context_of_slots(const kernels::Context& ctx, const
 // Behind the logits: each chosen row's token, and the tables of the next step.
 Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
                                          const lowering::Logits& logits, const PlanRow& row) {
-  if (row.logits_rows == LogitsRows::kNone) return {};
+  if (row.logits_rows == LogitsRows::kNone || !ends_model()) return {};
   if (row.is_draft()) return record_many_draft_end(ctx, logits, row);
   DP_CHECK(record_first_choice(ctx, io, logits, row));
   kernels::Context of_slots = context_of_slots(ctx, row);
@@ -158,7 +160,12 @@ Task<Result<void>> PlanRunner::make_many() {
       .images = image_inputs(),
       .drafts = &draft_plans_,
       .add_drafts = [this](DraftNeed need, uint32_t slots) { return add_drafts(need, slots); }};
-  const uint64_t block_bytes = std::max(buffers.block_bytes(false), buffers.block_bytes(true));
+  if (stream_out_.valid()) {
+    buffers.stream = &stream_out_;
+    buffers.endings = {.greedy = "", .sample = ""};
+  }
+  const uint64_t block_bytes =
+      std::max({buffers.block_bytes(false), buffers.block_bytes(true), kLeastBuffer});
   gpu::BufferDesc desc{
       .name = "block", .bytes = (block_bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));

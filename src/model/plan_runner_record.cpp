@@ -41,18 +41,19 @@ lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
       .row = views_.row,
       .normed_row = views_.normed_row,
       .begins_with_row = row.is_decode() && options_.rules.has("step_tail"),
-      .tokens = row.is_draft()    ? draft_rows_of(draft.text, row.max_rows)
-                : row.is_decode() ? views_.token
-                                  : views_.tokens,
+      .tokens = row.is_draft()                    ? draft_rows_of(draft.text, row.max_rows)
+                : row.is_decode() && ends_model() ? views_.token
+                                                  : views_.tokens,
       .token_types = views_.token_types,
       .cache = cache_.views(),
       .states = states_.views(),
-      .logits_rows = row.logits_rows,
+      .logits_rows = ends_model() ? row.logits_rows : LogitsRows::kAll,
       .max_keys = row.max_keys,
       .greedy = row.greedy,
       .logits = row.is_draft() ? draft.logits : views_.logits,
       .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : lowering::PersistentIo{},
       .paged = paged_,
+      .inputs = {views_.stream},
       .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
   if (has_many()) {
     io.sampled_state = views_.state.sub(kernels::StepTables::sampled_state(), sizeof(kernels::StepState));
@@ -74,6 +75,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
   const lowering::StepIo io = io_of(row);
   reports_.push_back({.plan = row.name});
   if (row.is_draft()) DP_CHECK(record_draft_begin(ctx, row));
+  if (io.begins_with_row && !ends_model()) DP_CHECK(record_step_input(ctx, io));
   lowering::Lowering lowering(row.images ? image_graph_ : graph_, row.images ? image_bound_ : bound_,
                               options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();
@@ -178,6 +180,7 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
 }
 
 std::vector<PlanRow> PlanRunner::plan_rows() const {
+  if (!ends_model()) return plan_rows_of_part();
   if (has_many()) return many_plan_rows();
   std::vector<PlanRow> rows;
   for (const RowClass& of : row_classes()) {

@@ -7,7 +7,7 @@
 namespace doppler::model {
 
 StateShape state_shape(const formats::ModelConfig& config, uint32_t layer) {
-  if (!formats::is_recurrent_layer(config, layer)) return {};
+  if (!formats::is_recurrent_layer(config, layer) || !config.part.has(layer)) return {};
   const formats::RecurrentConfig& c = config.recurrent;
   return {.conv = (c.conv_kernel - 1ull) * c.conv_channels,
           .scan = uint64_t{c.n_value_heads} * c.key_dim * c.value_dim};

@@ -15,7 +15,7 @@
 
 namespace doppler::model {
 
-// Numbers of one layer's state of one sequence.
+// Numbers of one layer's state of one sequence; none of a layer that is elsewhere (ModelConfig::part).
 struct StateShape {
   uint64_t conv = 0, scan = 0;
   uint64_t bytes() const { return (conv + scan) * sizeof(float); }

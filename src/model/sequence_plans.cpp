@@ -44,7 +44,9 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
 Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
   DP_CO_TRY(readback_, co_await device_.create_readback_ring(
                            tickets_, max_steps() * tables_.sequences * kSequencePlansWord));
-  DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, block_bytes()));
+  // A part of a model may have no layer with keys and values.
+  const uint64_t bytes = std::max(block_bytes(), kSequencePlansWord);
+  DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, bytes));
   reading_.assign(block_reads, false);
   co_return Result<void>();
 }
@@ -249,12 +251,14 @@ Result<Ticket> SequencePlans::submit(std::span<const gpu::Work> works, Ticket ti
   ticket.slot = next_ticket_;
   const uint64_t step_bytes = tables_.sequences * kSequencePlansWord;
   const uint64_t first = ring_index_ % kernels::kStepRing;
-  const gpu::ReadbackRequest request{
+  const gpu::ReadbackRequest of_tokens{
       .ring = &readback_,
       .slot = ticket.slot,
       .from = {.buffer = buffers_.ring->id(),
                .offset = first * step_bytes,
                .bytes = std::max(ticket.count * step_bytes, kSequencePlansWord)}};
+  const gpu::ReadbackRequest request =
+      buffers_.stream ? buffers_.stream->request(ticket.slot, works.back().rows) : of_tokens;
   DP_CHECK(device_.submit(works, &request));
   if (ticket.has_logprobs) {
     const uint64_t entries_bytes = tables_.sequences * sizeof(kernels::LogProbEntry);
@@ -299,7 +303,8 @@ const gpu::Plan& SequencePlans::plan(const std::string& name) const {
 
 const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows, uint32_t keys) const {
   const uint32_t largest = *std::ranges::find_if(classes_, [&](uint32_t most) { return rows <= most; });
-  const std::string name = "many." + std::to_string(largest), ending = greedy ? ".greedy" : ".sample";
+  const std::string name = "many." + std::to_string(largest);
+  const std::string& ending = greedy ? buffers_.endings.greedy : buffers_.endings.sample;
   const auto brief = std::ranges::find(plans_, name + ".short" + ending, &gpu::Plan::name);
   return keys > kernels::kShortKeysOfRows || brief == plans_.end() ? plan(name + ending) : *brief;
 }
@@ -307,7 +312,7 @@ const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows, uint32_t
 const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows, bool has_images) const {
   const uint32_t most = *std::ranges::find_if(piece_classes_, [&](uint32_t each) { return rows <= each; });
   const std::string name = has_images ? "many.images" : "many.pieces." + std::to_string(most);
-  return plan(!samples ? name : name + (greedy ? ".greedy" : ".sample"));
+  return plan(!samples ? name : name + (greedy ? buffers_.endings.greedy : buffers_.endings.sample));
 }
 
 }  // namespace doppler::model

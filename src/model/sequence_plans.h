@@ -17,8 +17,14 @@
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
+#include "model/stream_port.h"
 
 namespace doppler::model {
+
+// The endings of the names of plans whose rows choose a token.
+struct PlanEndings {
+  std::string greedy = ".greedy", sample = ".sample";
+};
 
 // The parts that a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
 struct SequenceBuffers {
@@ -35,6 +41,8 @@ struct SequenceBuffers {
   ImageInputs images = {};
   const DraftPlans* drafts = nullptr;
   std::function<Task<Result<void>>(DraftNeed, uint32_t slots)> add_drafts;
+  const StreamOut* stream = nullptr;  // if later layers lie on another device: steps bring this, not tokens
+  PlanEndings endings = {};
 
   uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool
     uint64_t bytes = 0;
@@ -109,6 +117,10 @@ class SequencePlans final : public SequenceRunner {
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
   Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
+
+  // If later layers lie on another device: the place of the slot's next decode step, and the token that was chosen
+  // there.
+  Result<void> place(uint32_t slot, uint32_t pos, uint32_t token);
 
   // The plan that decode steps of so many rows replay, if no row has more than `keys` keys at its end, and that of a
   // step with pieces: for profiles and tests.

@@ -1,6 +1,7 @@
 // SequencePlans' memory: blocks of the cache that slots have and that are copied, read and written, and checkpoints of
 // recurrent states.
 #include <algorithm>
+#include <array>
 
 #include "base/bytes.h"
 #include "model/sequence_plans.h"
@@ -62,6 +63,13 @@ gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache, bool in_win
     plan.words.insert(plan.words.end(), std::begin(words), std::end(words));
   }
   return plan;
+}
+
+Result<void> SequencePlans::place(uint32_t slot, uint32_t pos, uint32_t token) {
+  DP_CHECK(check_slot(slot));
+  const std::array<uint32_t, 2> words = {pos, token};  // the first of a SequenceRecord
+  const uint64_t at = tables_.records() + slot * sizeof(kernels::SequenceRecord);
+  return device_.write(*buffers_.state, at, bytes_of(words));
 }
 
 Result<void> SequencePlans::copy_block(uint32_t from, uint32_t to) { return copy(from, to, false); }

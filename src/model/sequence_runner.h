@@ -67,6 +67,9 @@ class SequenceRunner {
   // Rows of prompts beside decoding slots in a step that takes two to three times as long as one without.
   virtual uint32_t prompt_share() const { return kPiecesBesideDecoding; }
 
+  // Steps that run at a time, each on a device of its own.
+  virtual uint32_t steps_at_once() const { return 1; }
+
   // Layers that see a window may have a pool of blocks and a table of each slot of their own, so that what no step
   // reads any more can be given to others. A step reads so many positions for each row, its own the last. 0: they
   // have no such pool.

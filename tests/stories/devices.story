@@ -44,6 +44,32 @@ $ echo '{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {
 $ doppler batch --devices 0,0 --webgpu wgpu --ctx 128 --sequences 2 in.jsonl out.jsonl 2>&1 | tail -n 1
 ~\d+ prompt tokens .+ 16 generated in .+ 2 x .+ \(wgpu\)
 
+== the layers of a model lie on one device opened twice
+needs webgpu model
+$ doppler run --devices 0,0 --split-mode layer --webgpu wgpu --lane exact --temp 0 -n 4 "The fox" >out 2>err; tail -n 2 err
+~Layers 0 to \d+ on .+ \(.+\), \d+ to \d+ on .+ \(.+\)
+~TTFT .+, 2 x .+ \(wgpu\)
+$ doppler run --devices 0 --webgpu wgpu --lane exact --temp 0 -n 4 "The fox" 2>/dev/null | cmp - out
+$ echo '{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {"prompt": "Once", "n": 4, "max_tokens": 4}}' > in.jsonl
+$ doppler batch --devices 0,0 --split-mode layer --webgpu wgpu --ctx 128 --sequences 4 in.jsonl out.jsonl 2>&1 | tail -n 1
+~\d+ prompt tokens .+ 16 generated in .+ 2 x .+ \(wgpu\)
+$ doppler run --devices 0,0 --split-mode layer --webgpu wgpu --dry-run 2>/dev/null | grep -v '^$' | tail -n 4
+~Layers +device +weights +cache +scratch +total +of
+~0 to \d+ .+
+~\d+ to \d+ .+
+It fits in 2 parts.
+
+== how devices share a model is auto, layer or none
+$ doppler run --split-mode row hello
+doppler: Split mode "row" is not known; allowed are auto, layer and none.
+exit 2
+
+== the layers of a model need several devices
+needs webgpu model
+$ doppler run --split-mode layer --webgpu wgpu hello
+doppler: The layers were to lie on several devices (--split-mode layer), but one is given.
+exit 1
+
 == running on a device that is not there lists what is
 needs webgpu
 $ doppler run --synthetic llama-tiny --device 99 --tokens 1

@@ -174,13 +174,14 @@ Result<bool> Scheduler::queue_step() {
 
 // The number of tickets that are queued while the host waits for the oldest.
 size_t Scheduler::tickets_ahead() const {
-  const size_t most = std::min(config_.tickets_ahead, runner_.max_tickets());
+  const size_t more = runner_.steps_at_once() - 1;
+  const size_t most = std::min<size_t>(config_.tickets_ahead + more, runner_.max_tickets());
   const auto has_piece = [](const InFlight& each) {
     return std::ranges::any_of(each.members, [](const InFlight::Member& member) { return member.rows != 0; });
   };
   if (std::ranges::none_of(in_flight_, has_piece)) return most;
   const auto is_slow = [](const Sequence* s) { return s->phase == Phase::kPrefill && s->piece_rows != ~0u; };
-  return std::min(most, std::ranges::any_of(running_, is_slow) ? size_t{1} : kAheadOfPieces);
+  return std::min(most, more + (std::ranges::any_of(running_, is_slow) ? size_t{1} : kAheadOfPieces));
 }
 
 model::DecodeSteps Scheduler::choose_steps(const std::vector<Sequence*>& decoding) const {

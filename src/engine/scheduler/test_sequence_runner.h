@@ -18,7 +18,7 @@ namespace doppler::engine::testing {
 
 struct RunnerShape {
   uint32_t sequences = 4, ctx_len = 64, block_len = 4, blocks = 64;
-  uint32_t rows = 32, pieces = 4, steps = 16, tickets = 4;
+  uint32_t rows = 32, pieces = 4, steps = 16, tickets = 4, at_once = 1;
   uint32_t vocab = 97;
   uint32_t window = 0, window_blocks = 0;  // with a window: blocks more than the least
   uint32_t checkpoints = 0;                // with states
@@ -37,6 +37,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t max_pieces() const override { return shape_.pieces; }
   uint32_t max_steps() const override { return shape_.steps; }
   uint32_t max_tickets() const override { return shape_.tickets; }
+  uint32_t steps_at_once() const override { return shape_.at_once; }
   uint32_t max_block_reads() const override { return 16; }
   bool has_states() const override { return states; }
   uint32_t checkpoint_count() const override { return states ? shape_.checkpoints : 0; }

@@ -150,6 +150,13 @@ struct TowerConfig {
   bool is_standardised = false;     // a token's row, by a mean and a scale of each column
 };
 
+// Layers that follow each other: [first, end).
+struct LayerRange {
+  uint32_t first = 0, end = UINT32_MAX;
+  bool has(uint32_t layer) const { return first <= layer && layer < end; }
+  bool operator==(const LayerRange&) const = default;
+};
+
 struct ModelConfig {
   std::string family;        // Architecture::family of the row that it was read by
   std::string architecture;  // as the file says: "llama", "gemma3_text"
@@ -160,6 +167,7 @@ struct ModelConfig {
   std::string huggingface_prefix = "model.", huggingface_head_prefix;
 
   uint32_t n_layers = 0;
+  LayerRange part;  // the layers that are loaded here; the others lie on other devices
   // Further layers that predict the token after the next one: 0, or 1 if the checkpoint has its tensors and the family
   // reads them. n_layers does not count it, and lists of one entry a layer have none for it.
   uint32_t next_layers = 0;
@@ -214,6 +222,13 @@ struct ModelConfig {
   // has one.
   std::vector<uint8_t> is_feed_forward;
 };
+
+// True if all layers are loaded here; if the first or the last ones are.
+inline bool is_whole(const ModelConfig& config) {
+  return config.part.first == 0 && config.part.end >= config.n_layers;
+}
+inline bool begins_model(const ModelConfig& config) { return config.part.first == 0; }
+inline bool ends_model(const ModelConfig& config) { return config.part.end >= config.n_layers; }
 
 // True for layer n_layers if next_layers is 1. It attends to everything, with a cache of its own, and feeds forward as
 // the family's layers do, by experts if there are any. Every function below answers for it in this way. Fields about
