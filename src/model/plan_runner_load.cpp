@@ -193,6 +193,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   runner->memory_.weight_bytes += loader.weight_bytes();
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
   runner->warn_unused_kernels();
+  runner->warn_no_lookup();
   co_return runner;
 }
 
@@ -310,6 +311,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_CHECK(co_await states_.make(device_, builder, config_, static_cast<uint32_t>(sequences),
                                     has_many() ? options_.checkpoints : of_one));
   memory_.state_bytes += states_.bytes();
+  tell_of_persistent();
   if (wants_persistent()) DP_CO_CHECK(co_await make_exchange(builder));
   co_return Result<void>();
 }
