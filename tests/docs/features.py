@@ -3,9 +3,10 @@ works and which tests show that, or with which sentence it is refused or left ou
   features.py [--write]   (in the repository's root; standard library only)
 Every pair must be there. Every test must be in a file that is built or run, and every sentence in the source.
 
-A pair has `works` (tests) and may have `but` (cases that do not work), or it has a `kind`: `refused` and `left_out`
-have a `sentence` (the format of a message; then what stands in for its last %s), which is missing if nothing is said,
-and a `reason`. `apart` has a `reason`: nobody can ask for both. `untested` has `needs`. A test is SUITE.NAME or
+A pair that works has `works`, a list of tests, and perhaps `but`, a list of cases that are refused or left out. Another
+pair has a `kind`. The kinds `refused` and `left_out` have a `reason` and a `sentence`: the format of a message, and the
+texts that stand in for its last %s. Only what is left out may lack the sentence. The kind `apart` has a `reason` why no
+model or request has both. The kind `untested` has `needs`, the test that is missing. A test is SUITE.NAME or
 SUITE.NAME/CASE of googletest, or FILE: TITLE of a story, a test in JavaScript or a function in Python."""
 
 import argparse
@@ -38,7 +39,7 @@ def texts(source):
 
 
 class Repository:
-    """What the source says, and which tests there are."""
+    """The texts of the source, and the tests that there are."""
 
     def __init__(self):
         sources = [path for path in pathlib.Path("src").rglob("*.cpp") if not path.stem.endswith("_test")]
@@ -156,8 +157,8 @@ def make(data):
     cases = sum(each["kind"] != "apart" for row in data["pairs"].values() for each in row.get("but", []))
     works = sum("works" in row for row in data["pairs"].values())
     lines = [f"{len(data['pairs'])} pairs: {works} work, {count['refused']} are refused, {count['left_out']} are left out, "
-             f"{count['apart']} are apart and {count['untested']} are not shown. {cases} cases of pairs that work are refused "
-             "or left out.", "", *matrix(data), "", "## What is refused or left out", "",
+             f"{count['apart']} are apart and {count['untested']} are not shown.", f"{cases} cases of pairs that "
+             "work are refused or left out.", "", *matrix(data), "", "## What is refused or left out", "",
              "| Pair | | Sentence | Why |", "|---|---|---|---|"]
     for pair, row in rows_of(data, "refused", "left_out"):
         lines.append(f"| {title_of(data, pair, row)} | {WORDS[row['kind']]} | {sentence_of(row)} | {row['reason']} |")

@@ -24,7 +24,7 @@ inline constexpr double kLogitBound = 2e-3;  // rows of a prompt and steps add i
 inline constexpr int32_t kLiked = 5;         // the token that has a bias
 inline constexpr float kPresence = 0.5f, kFrequency = 0.9f, kBias = 1.5f;
 
-// Of a model: how an answer is asked for, and the logits of the row that chose each of its tokens.
+// A model's ways: an answer to what is asked for, and the logits of the row that chose each token of an answer.
 struct Chooser {
   uint32_t vocab_size = 0;
   Tokens prompt = {};

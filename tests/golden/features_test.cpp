@@ -232,7 +232,7 @@ TEST_P(Features, PrefixesAreFound) {
   EXPECT_EQ(again->take(), wanted);
 }
 
-// What a drafter guesses never changes an answer. Where drafts are left out there are none.
+// Drafts never change an answer. A setup without drafts has none.
 TEST_P(Features, DraftsChangeNothing) {
   Tokens held;
   const Generation wanted = one_answer(runner(), prompt_, greedy_choice(), held);
@@ -302,7 +302,7 @@ TEST_P(Features, EmbeddingsAreTheSame) {
 INSTANTIATE_TEST_SUITE_P(Models, Features, testing::ValuesIn(kSetups),
                          [](const auto& made) { return std::string(made.param.name); });
 
-// What the lane persistent cannot serve decodes by the chain, and a line says why.
+// Models that the lane persistent cannot serve decode by the chain, and a line says why.
 TEST(LanePersistent, IsLeftOutInOneSentence) {
   const auto told = [](const char* folder, model::RunnerOptions options) {
     std::string lines;

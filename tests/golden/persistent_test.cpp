@@ -115,7 +115,7 @@ TEST(Persistent, ChoosesTheTokensOfTheChain) {
   EXPECT_EQ(persistent.model().counters().objects_created, 0u);
 }
 
-// What a request asks for beside greedy tokens, in the first tokens of an answer. A saved text goes on too.
+// Grammars, log-probabilities, penalties and drafts, in the first tokens of an answer. A saved text goes on too.
 TEST(Persistent, WhatRequestsAskForIsThatOfTheChain) {
   if (!environment("DOPPLER_REPEAT_SYNTHETIC").empty()) GTEST_SKIP() << "as above";
   const std::string path = testing::TempDir() + "doppler_persistent." + std::to_string(process_id());

@@ -229,7 +229,7 @@ TEST_P(VisionModel, GreedyTokensAreTheReferences) {
   }
 }
 
-// What a request may ask for beside its pictures: grammars, log-probabilities, penalties, samplers and drafts, with a
+// Requests with pictures that ask for more: grammars, log-probabilities, penalties, samplers and drafts, with a
 // cache in f32 and in q8_0.
 class VisionChoices : public VisionModel {};
 
