@@ -22,7 +22,7 @@ using Adjust = std::function<void(engine::Request&)>;
 inline constexpr uint32_t kChosen = 16;      // tokens of an answer
 inline constexpr double kLogitBound = 2e-3;  // rows of a prompt and steps add in another order
 inline constexpr int32_t kLiked = 5;         // the token that has a bias
-inline constexpr float kPresence = 0.5f, kFrequency = 0.9f, kBias = 1.5f;
+inline constexpr float kPresence = 0.5f, kFrequency = 0.9f, kBias = 6;
 
 // A model's ways: an answer to what is asked for, and the logits of the row that chose each token of an answer.
 struct Chooser {

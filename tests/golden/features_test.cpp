@@ -22,7 +22,7 @@ using formats::must;
 using kernels::CacheFormat;
 using model::Drafting;
 
-struct Setup {
+struct Way {
   const char *name, *folder;
   CacheFormat cache = CacheFormat::kF32;
   bool is_paged = false, has_host_table = false, drafts = false;
@@ -31,22 +31,24 @@ struct Setup {
 
 constexpr double kQ8Bound = 2e-2;
 constexpr CacheFormat kQ8 = CacheFormat::kQ8_0;
-const Setup kSetups[] = {
-    {"q8_0", "families_llama/llama", kQ8, .drafts = true},
-    {"windows", "families_gemma3/gemma3", .drafts = true},
-    {"windows_q8_0", "families_gemma3/gemma3", kQ8, .drafts = true},
-    {"states", "families_recurrent/qwen3_5"},
-    {"states_q8_0", "families_recurrent/qwen3_5", kQ8},
-    {"host_table", "families_gemma4/gemma3n", .has_host_table = true},
-    {"host_table_q8_0", "families_gemma4/gemma3n", kQ8, .has_host_table = true},
-    {"paged", "families_moe/mixtral", .is_paged = true},
-    {"paged_q8_0", "families_moe/mixtral", kQ8, .is_paged = true},
-    {"paged_windows", "families_moe/gpt_oss", .is_paged = true},
-    {"paged_states", "families_moe2/qwen3_5_moe", .is_paged = true},
-    {"adapters", "adapters/llama", .drafts = true, .adapter = "all_r8"},
-    {"adapters_q8_0", "adapters/llama", kQ8, .drafts = true, .adapter = "all_r8"},
-    {"adapters_windows", "adapters/gemma3", .drafts = true, .adapter = "all_r8"},
-    {"adapters_paged", "adapters/mixtral", .is_paged = true, .adapter = "attn_r8"},
+const Way kWays[] = {
+    {.name = "q8_0", .folder = "families_llama/llama", .cache = kQ8, .drafts = true},
+    {.name = "windows", .folder = "families_gemma3/gemma3", .drafts = true},
+    {.name = "states", .folder = "families_recurrent/qwen3_5"},
+    {.name = "host_table", .folder = "families_gemma4/gemma3n", .has_host_table = true},
+    {.name = "paged", .folder = "families_moe/mixtral", .is_paged = true},
+    {.name = "adapters", .folder = "adapters/llama", .drafts = true, .adapter = "all_r8"},
+};
+const Way kPairs[] = {
+    {.name = "windows_q8_0", .folder = "families_gemma3/gemma3", .cache = kQ8, .drafts = true},
+    {.name = "states_q8_0", .folder = "families_recurrent/qwen3_5", .cache = kQ8},
+    {.name = "host_table_q8_0", .folder = "families_gemma4/gemma3n", .cache = kQ8, .has_host_table = true},
+    {.name = "paged_q8_0", .folder = "families_moe/mixtral", .cache = kQ8, .is_paged = true},
+    {.name = "paged_windows", .folder = "families_moe/gpt_oss", .is_paged = true},
+    {.name = "paged_states", .folder = "families_moe2/qwen3_5_moe", .is_paged = true},
+    {.name = "adapters_q8_0", .folder = "adapters/llama", .cache = kQ8, .drafts = true, .adapter = "all_r8"},
+    {.name = "adapters_windows", .folder = "adapters/gemma3", .drafts = true, .adapter = "all_r8"},
+    {.name = "adapters_paged", .folder = "adapters/mixtral", .is_paged = true, .adapter = "attn_r8"},
 };
 
 struct Loaded {
@@ -54,7 +56,7 @@ struct Loaded {
   std::unique_ptr<model::PlanRunner> runner;
 };
 
-Loaded load(const Setup& setup, uint32_t sequences, bool all_logits, bool embeds = false) {
+Loaded load(const Way& setup, uint32_t sequences, bool all_logits, bool embeds = false) {
   const std::string folder = golden_dir() + "/" + setup.folder;
   Loaded out{.checkpoint = open_golden(must(formats::open_file_set(folder))), .runner = nullptr};
   model::RunnerOptions options{.policy = *kernels::make_policy("exact"),
@@ -85,7 +87,7 @@ Loaded load(const Setup& setup, uint32_t sequences, bool all_logits, bool embeds
   return out;
 }
 
-class Features : public testing::TestWithParam<Setup> {
+class Features : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
     const std::string folder = golden_dir() + "/" + GetParam().folder;
@@ -261,7 +263,7 @@ TEST_P(Features, SequencesAreEachByItself) {
   const Chooser of = chooser();
   const auto scheduler = scheduler_of_many();
   const auto streams = together(*scheduler, {{greedy_choice()},
-                                             {greedy_choice(), guide},
+                                             {greedy_choice(), guide()},
                                              {penalised_choice()},
                                              {second_choice()},
                                              {told_choice()}});
@@ -287,7 +289,7 @@ TEST_P(Features, SequencesAreEachByItself) {
 
 // Means of the states of all tokens, against a load with nothing special and the text in one piece.
 TEST_P(Features, EmbeddingsAreTheSame) {
-  const Setup plain{.name = "", .folder = GetParam().folder, .adapter = GetParam().adapter};
+  const Way plain{.name = "", .folder = GetParam().folder, .adapter = GetParam().adapter};
   const Loaded wanted = load(plain, 0, false, true), got = load(GetParam(), 0, false, true);
   const uint32_t dimensions = must(engine::checked_dimensions(got.runner->config(), 0));
   const auto vector_of = [&](const Loaded& loaded) {
@@ -299,7 +301,17 @@ TEST_P(Features, EmbeddingsAreTheSame) {
   EXPECT_EQ(error > 1e-6, GetParam().cache == kQ8) << "was the cache in bytes?";
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Features, testing::ValuesIn(kSetups),
+// Two ways at once.
+class PairsOfWays : public Features {};
+
+TEST_P(PairsOfWays, ChooseByTheLogits) {
+  expect_samplers(chooser());
+  expect_logprobs(chooser());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, PairsOfWays, testing::ValuesIn(kPairs),
+                         [](const auto& made) { return std::string(made.param.name); });
+INSTANTIATE_TEST_SUITE_P(Models, Features, testing::ValuesIn(kWays),
                          [](const auto& made) { return std::string(made.param.name); });
 
 // Models that the lane persistent cannot serve decode by the chain, and a line says why.

@@ -158,6 +158,7 @@ TEST(Persistent, WhatRequestsAskForIsThatOfTheChain) {
       EXPECT_EQ(went_on->tokens, later->tokens);
       EXPECT_GT(went_on->timings.cached_tokens, kTokens);
       EXPECT_EQ(restored->tokens, later->tokens);
+      EXPECT_EQ(went_on->timings.drafted_tokens > 0, !options.draft.empty());
       ASSERT_EQ(got->logprobs.size(), wanted->logprobs.size());
       for (size_t at = 0; at < got->logprobs.size(); ++at)
         EXPECT_NEAR(got->logprobs[at].logprob, wanted->logprobs[at].logprob, 0.05);

@@ -142,6 +142,8 @@ TEST_P(ReplicasOf, AnswerAsOneDeviceDoes) {
     EXPECT_TRUE(model) << model.error().message();
     auto scheduler = model->scheduler();
     EXPECT_TRUE(scheduler) << scheduler.error().message();
+    std::vector<uint64_t> before;
+    for (const auto& other : model->impl().others) before.push_back(other->device->counters().submits);
     std::vector<Stream> streams;
     for (int32_t i = 0; i < 6; ++i) {
       auto stream =
@@ -155,7 +157,8 @@ TEST_P(ReplicasOf, AnswerAsOneDeviceDoes) {
       EXPECT_TRUE(answer) << answer.error().message();
       out.push_back(answer->tokens);
     }
-    for (const auto& other : model->impl().others) EXPECT_GT(other->device->counters().submits, 8u);
+    for (size_t i = 0; i < before.size(); ++i)
+      EXPECT_GT(model->impl().others[i]->device->counters().submits, before[i]);
     return out;
   };
   EXPECT_EQ(answers("0,0"), answers("0"));

@@ -229,69 +229,64 @@ TEST_P(VisionModel, GreedyTokensAreTheReferences) {
   }
 }
 
-// Requests with pictures that ask for more: grammars, log-probabilities, penalties, samplers and drafts, with a
-// cache in f32 and in q8_0.
+// Requests with pictures that ask for more: grammars, log-probabilities, penalties, samplers and drafts.
 class VisionChoices : public VisionModel {};
 
 TEST_P(VisionChoices, AreThoseOfTheLogits) {
   const References refs = read_references(folder());
-  for (const auto cache : {kernels::CacheFormat::kF32, kernels::CacheFormat::kQ8_0}) {
-    SCOPED_TRACE(kernels::cache_format_name(cache));
-    model::RunnerOptions options = exact();
-    options.cache_format = cache;
-    options.layer_table_on_host = GetParam() == "gemma4";
-    const auto scoring = load(/*all_logits=*/true, 128, options), writing = load(false, 128, options);
-    ASSERT_TRUE(scoring && writing);
-    const auto with_picture = [&](engine::LoadedModel& loaded) {
-      for (Prompt& prompt : prompts(loaded, refs))
-        if (!prompt.images.empty()) return prompt;
-      return Prompt{};
-    };
-    const Prompt scored = with_picture(*scoring), prompt = with_picture(*writing);
-    ASSERT_FALSE(prompt.images.empty());
-    std::vector<uint32_t> held;
-    model::Drafting drafting = model::Drafting::kOff;
-    const Chooser chooser{
-        .vocab_size = writing->runner->config().vocab_size,
-        .prompt = prompt.tokens,
-        .answer =
-            [&](GenerateOptions asked, const Adjust& adjust) {
-              held.clear();
-              return one_answer(*writing->runner, prompt.tokens, std::move(asked), held, drafting,
-                                [&](engine::Request& request) {
-                                  request.images = prompt.images;
-                                  if (adjust) adjust(request);
-                                });
-            },
-        .logits =
-            [&](const Tokens& answer) {
-              Tokens text = scored.tokens;
-              text.insert(text.end(), answer.begin(), answer.end() - 1);
-              std::vector<float> all;
-              const auto done = gpu::run_to_completion(
-                  device(),
-                  engine::score_tokens(*scoring->runner, text,
-                                       [&](uint32_t, uint32_t, const model::PlanRunner::Rows& rows) {
-                                         all.insert(all.end(), rows.logits.begin(), rows.logits.end());
-                                       }));
-              EXPECT_TRUE(done) << done.error().message();
-              const size_t count = answer.size() * writing->runner->config().vocab_size;
-              EXPECT_GE(all.size(), count);
-              return std::vector<float>(all.end() - static_cast<ptrdiff_t>(count), all.end());
-            }};
-    expect_grammar(chooser);
-    expect_logprobs(chooser);
-    expect_samplers(chooser);
-    const bool has_states = GetParam() == "qwen3_5", drafts = !has_states && !options.layer_table_on_host;
-    const Generation wanted = chooser.answer(greedy_choice(), {});
-    drafting = model::Drafting::kLookup;
-    GenerateOptions asked = greedy_choice();
-    asked.draft_rows = 4;
-    const Generation got = chooser.answer(
-        asked, [&](engine::Request& request) { request.settings.prediction = tokens_of(wanted); });
-    EXPECT_EQ(got.tokens, wanted.tokens);
-    EXPECT_EQ(got.timings.accepted_tokens > 4, drafts);
-  }
+  model::RunnerOptions options = exact();
+  options.layer_table_on_host = GetParam() == "gemma4";
+  const auto scoring = load(/*all_logits=*/true, 128, options), writing = load(false, 128, options);
+  ASSERT_TRUE(scoring && writing);
+  const auto with_picture = [&](engine::LoadedModel& loaded) {
+    for (Prompt& prompt : prompts(loaded, refs))
+      if (!prompt.images.empty()) return prompt;
+    return Prompt{};
+  };
+  const Prompt scored = with_picture(*scoring), prompt = with_picture(*writing);
+  ASSERT_FALSE(prompt.images.empty());
+  std::vector<uint32_t> held;
+  model::Drafting drafting = model::Drafting::kOff;
+  const Chooser chooser{
+      .vocab_size = writing->runner->config().vocab_size,
+      .prompt = prompt.tokens,
+      .answer =
+          [&](GenerateOptions asked, const Adjust& adjust) {
+            held.clear();
+            return one_answer(*writing->runner, prompt.tokens, std::move(asked), held, drafting,
+                              [&](engine::Request& request) {
+                                request.images = prompt.images;
+                                if (adjust) adjust(request);
+                              });
+          },
+      .logits =
+          [&](const Tokens& answer) {
+            Tokens text = scored.tokens;
+            text.insert(text.end(), answer.begin(), answer.end() - 1);
+            std::vector<float> all;
+            const auto done = gpu::run_to_completion(
+                device(), engine::score_tokens(*scoring->runner, text,
+                                               [&](uint32_t, uint32_t, const model::PlanRunner::Rows& rows) {
+                                                 all.insert(all.end(), rows.logits.begin(),
+                                                            rows.logits.end());
+                                               }));
+            EXPECT_TRUE(done) << done.error().message();
+            const size_t count = answer.size() * writing->runner->config().vocab_size;
+            EXPECT_GE(all.size(), count);
+            return std::vector<float>(all.end() - static_cast<ptrdiff_t>(count), all.end());
+          }};
+  expect_grammar(chooser);
+  expect_logprobs(chooser);
+  expect_samplers(chooser);
+  const bool has_states = GetParam() == "qwen3_5", drafts = !has_states && !options.layer_table_on_host;
+  const Generation wanted = chooser.answer(greedy_choice(), {});
+  drafting = model::Drafting::kLookup;
+  GenerateOptions asked = greedy_choice();
+  asked.draft_rows = 4;
+  const Generation got = chooser.answer(
+      asked, [&](engine::Request& request) { request.settings.prediction = tokens_of(wanted); });
+  EXPECT_EQ(got.tokens, wanted.tokens);
+  EXPECT_EQ(got.timings.accepted_tokens > 4, drafts);
 }
 
 // Windows, recurrent layers, a table on the host.
