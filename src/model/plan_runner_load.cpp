@@ -125,12 +125,13 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                              .host_rows = runner->options_.layer_table_on_host ? runner->step_rows() : 0});
   Result<void> recorded;
   if (bound) {
-    runner->choice_plans_.begin(device, builder, runner->choice_shape());
-    runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     runner->bound_ = std::move(*bound);
     auto making = runner->make_adapters(builder, checkpoint);
     recorded = co_await std::move(making);
     if (recorded && runner->images_) recorded = runner->make_image_graph();
+    // Later plans are made by copies of the builder, which know the buffers that were named before.
+    runner->choice_plans_.begin(device, builder, runner->choice_shape());
+    runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     if (recorded) recorded = runner->record_plans(builder);
   } else {
     recorded = forward(bound.error());
