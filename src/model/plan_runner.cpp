@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "kernels/attention/attention.h"
 #include "kernels/linear/linear.h"
 #include "kernels/step/step.h"
@@ -14,6 +15,24 @@ Result<void> check_writes_text(const formats::ModelConfig& config) {
   return fail(ErrorKind::kUnsupported,
               "The model %s gives %s of texts and writes none: use doppler embed or rerank.",
               config.name.c_str(), config.pooling.n_classes != 0 ? "scores" : "embeddings");
+}
+
+std::string PlanRunner::why_not_persistent() const {
+  if (!formats::is_whole(config_)) return "its layers lie on several devices";
+  if (expert_slots_ != 0) return "experts are paged, and it does not stop for them";
+  if (has_many()) return "the model is loaded for several sequences, and it knows no tables of blocks";
+  if (images_) return "the model reads pictures, which shift its positions";
+  if (options_.adapters.slots != 0) return "the model has room for adapters, which it does not add";
+  if (!formats::has_equal_caches(config_)) return "the caches of the layers differ";
+  return "";
+}
+
+// A tuning asks for the lane by itself, so only a user's own word is worth a warning.
+void PlanRunner::tell_of_persistent() const {
+  const std::string reason = why_not_persistent();
+  if (!options_.policy.allows(kernels::Lane::kPersistent) || options_.all_logits || reason.empty()) return;
+  log(options_.policy.name == "persistent" ? LogLevel::kWarning : LogLevel::kInfo,
+      "decode_layers.persistent is not used: %s.", reason.c_str());
 }
 
 Task<Result<void>> PlanRunner::make_one() {

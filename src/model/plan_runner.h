@@ -169,6 +169,7 @@ class PlanRunner {
       : device_(device), config_(std::move(config)), options_(std::move(options)) {}
 
   void warn_unused_kernels() const;
+  void warn_no_lookup() const;
   ChoiceShape choice_shape() const;
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder);
@@ -234,10 +235,12 @@ class PlanRunner {
   Task<Result<void>> make_stream_buffers(gpu::PlanBuilder& builder);
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return formats::is_whole(config_) && expert_slots_ == 0 && !images_ &&
-           options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many() &&
-           formats::has_equal_caches(config_) && options_.adapters.slots == 0;
+    return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
+           why_not_persistent().empty();
   }
+  // Why the lane's kernel does not serve what was loaded; "" if nothing speaks against it.
+  std::string why_not_persistent() const;
+  void tell_of_persistent() const;
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
   Task<Result<uint32_t>> count_persistent();

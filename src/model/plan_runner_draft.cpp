@@ -55,6 +55,14 @@ void PlanRunner::refuse_drafts(std::string reason) {
       drafts_refused_.c_str());
 }
 
+// The text does not change, but whoever asked for drafts waits for speed.
+void PlanRunner::warn_no_lookup() const {
+  if (options_.drafting != Drafting::kLookup || !runner_) return;
+  if (state_bytes(config_) == 0 || draft_shape().most_rows > 1) return;
+  log(LogLevel::kWarning,
+      "No tokens are drafted (--draft lookup): recurrent states are kept after one row only.");
+}
+
 // If the next-token layer was loaded, the plans of prompts have it.
 Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
   DP_CO_CHECK(co_await draft_plans_.make_buffers(device_, builder, draft_shape()));

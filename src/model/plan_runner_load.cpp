@@ -133,12 +133,13 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                              .host_rows = runner->options_.layer_table_on_host ? runner->step_rows() : 0});
   Result<void> recorded;
   if (bound) {
-    runner->choice_plans_.begin(device, builder, runner->choice_shape());
-    runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     runner->bound_ = std::move(*bound);
     auto making = runner->make_adapters(builder, checkpoint);
     recorded = co_await std::move(making);
     if (recorded && runner->images_) recorded = runner->make_image_graph();
+    // Later plans are made by copies of the builder, which know the buffers that were named before.
+    runner->choice_plans_.begin(device, builder, runner->choice_shape());
+    runner->draft_plans_.begin(device, builder, runner->draft_shape(), runner->choice_plans_);
     if (recorded) recorded = runner->record_plans(builder);
   } else {
     recorded = forward(bound.error());
@@ -201,6 +202,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   runner->memory_.weight_bytes += loader.weight_bytes();
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
   runner->warn_unused_kernels();
+  runner->warn_no_lookup();
   co_return runner;
 }
 
@@ -318,6 +320,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_CHECK(co_await states_.make(device_, builder, config_, static_cast<uint32_t>(sequences),
                                     has_many() ? options_.checkpoints : of_one));
   memory_.state_bytes += states_.bytes();
+  tell_of_persistent();
   if (wants_persistent()) DP_CO_CHECK(co_await make_exchange(builder));
   co_return Result<void>();
 }

@@ -1,5 +1,4 @@
 // The parts that PlanRunner makes if experts are paged. Read next: expert_pager.h, paged_sequence.h.
-#include "base/log.h"
 #include "model/paged_sequence.h"
 #include "model/plan_runner.h"
 
@@ -13,10 +12,6 @@ Task<Result<void>> PlanRunner::make_pager(const formats::Checkpoint& checkpoint,
                           .chunk = options_.chunk};
   auto making = ExpertPager::make(device_, checkpoint, std::move(weights), shape, routes_);
   DP_CO_TRY(pager_, co_await std::move(making));
-  if (options_.policy.allows(kernels::Lane::kPersistent)) {
-    log(LogLevel::kWarning,
-        "decode_layers.persistent is not used: experts are paged, which it does not stop for.");
-  }
   co_return Result<void>();
 }
 

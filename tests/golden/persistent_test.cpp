@@ -115,6 +115,59 @@ TEST(Persistent, ChoosesTheTokensOfTheChain) {
   EXPECT_EQ(persistent.model().counters().objects_created, 0u);
 }
 
+// Grammars, log-probabilities, penalties and drafts, in the first tokens of an answer. A saved text goes on too.
+TEST(Persistent, WhatRequestsAskForIsThatOfTheChain) {
+  if (!environment("DOPPLER_REPEAT_SYNTHETIC").empty()) GTEST_SKIP() << "as above";
+  const std::string path = testing::TempDir() + "doppler_persistent." + std::to_string(process_id());
+  constexpr uint32_t kTokens = 6;
+  std::vector<GenerateOptions> asked(4);
+  for (GenerateOptions& options : asked) {
+    options.max_tokens = kTokens;
+    options.ignore_eos = true;
+    options.sampling.temperature = 0;
+  }
+  asked[0].grammar = {GrammarKind::kRegex, "(yes|no), (fox|crow){4,9}", {}};
+  asked[1].logprobs = true;
+  asked[2].sampling = {.temperature = 1, .top_k = 1, .frequency_penalty = 0.8f, .dry_multiplier = 2};
+  asked[3].draft = "lookup";
+  asked[3].draft_rows = 4;
+  auto chain = load("fast");
+  ASSERT_TRUE(chain) << chain.error().message();
+  for (const GenerateOptions& options : asked) {
+    Session whole = chain->new_session();
+    const auto wanted = whole.generate(kPrompt, options);
+    ASSERT_TRUE(wanted) << wanted.error().message();
+    ASSERT_TRUE(whole.save(path));
+    const auto later = whole.generate(kPrompt, options);
+    ASSERT_TRUE(later) << later.error().message();
+    bool is_shown = false;
+    for (uint32_t i = 0; i < 20 && !is_shown; ++i) {  // a CPU may leave the lane
+      auto model = load("persistent");
+      ASSERT_TRUE(model) << model.error().message();
+      Session session = model->new_session();
+      const auto got = session.generate(kPrompt, options);
+      ASSERT_TRUE(got) << got.error().message();
+      const auto went_on = session.generate(kPrompt, options);
+      ASSERT_TRUE(went_on) << went_on.error().message();
+      ASSERT_TRUE(session.restore(path));
+      const auto restored = session.generate(kPrompt, options);
+      ASSERT_TRUE(restored) << restored.error().message();
+      if (!uses_the_lane(*model)) continue;
+      is_shown = true;
+      EXPECT_EQ(got->tokens, wanted->tokens);
+      EXPECT_EQ(went_on->tokens, later->tokens);
+      EXPECT_GT(went_on->timings.cached_tokens, kTokens);
+      EXPECT_EQ(restored->tokens, later->tokens);
+      EXPECT_EQ(went_on->timings.drafted_tokens > 0, !options.draft.empty());
+      ASSERT_EQ(got->logprobs.size(), wanted->logprobs.size());
+      for (size_t at = 0; at < got->logprobs.size(); ++at)
+        EXPECT_NEAR(got->logprobs[at].logprob, wanted->logprobs[at].logprob, 0.05);
+    }
+    EXPECT_TRUE(is_shown) << "the lane was left each time";
+  }
+  std::filesystem::remove(path);
+}
+
 TEST(Persistent, RunsAreIdentical) {
   LaneRuns persistent;
   const auto first = persistent.tokens(kPrompt, 1, token_count());

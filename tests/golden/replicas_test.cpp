@@ -86,6 +86,97 @@ TEST(Replicas, AnswerAsOneDeviceDoes) {
   EXPECT_EQ(load.objects_created, 0u);
 }
 
+// Each request once on each device: more at once than one has places for.
+TEST(Replicas, WhatRequestsAskForIsThatOfOneDevice) {
+  std::vector<GenerateOptions> asked(4, sampled(8));
+  asked[0].grammar = {GrammarKind::kRegex, "(yes|no), (fox|crow){2,5}\\.", {}};
+  asked[0].ignore_eos = false;
+  asked[0].max_tokens = 24;
+  asked[1].logprobs = true;
+  asked[2].sampling.frequency_penalty = 0.8f;
+  asked[2].sampling.dry_multiplier = 2;
+  asked[3].draft = "lookup";
+  asked[3].draft_rows = 4;
+  asked[3].prediction = "The fox and the crow The fox and the crow";
+  Model one = load("0", 2), two = load("0,0", 2);
+  auto of_one = one.scheduler(), of_two = two.scheduler();
+  ASSERT_TRUE(of_one && of_two);
+  const uint64_t before = two.impl().others[0]->device->counters().submits;
+  for (const GenerateOptions& options : asked) {
+    const auto wanted = of_one->submit({.prompt = kPrompts[0], .options = options})->finish();
+    ASSERT_TRUE(wanted) << wanted.error().message();
+    std::vector<Stream> streams;
+    for (int i = 0; i < 4; ++i) {
+      auto stream = of_two->submit({.prompt = kPrompts[0], .options = options});
+      ASSERT_TRUE(stream) << stream.error().message();
+      streams.push_back(std::move(*stream));
+    }
+    for (Stream& stream : streams) {
+      const auto got = stream.finish();
+      ASSERT_TRUE(got) << got.error().message();
+      EXPECT_EQ(got->tokens, wanted->tokens);
+      EXPECT_EQ(got->logprobs.size(), options.logprobs ? got->tokens.size() : 0);
+    }
+  }
+  EXPECT_GT(two.impl().others[0]->device->counters().submits, before);
+}
+
+// Models that are loaded in some way of their own.
+struct Loading {
+  const char *name, *folder;
+  void (*set)(LoadOptions&);
+};
+class ReplicasOf : public testing::TestWithParam<Loading> {};
+
+TEST_P(ReplicasOf, AnswerAsOneDeviceDoes) {
+  const auto answers = [](const char* device) {
+    LoadOptions options;
+    options.device = device;
+    options.lane = "exact";
+    options.ctx_len = 64;
+    options.chunk = 16;
+    options.sequences = 2;
+    options.tuned = false;
+    GetParam().set(options);
+    auto model = Model::load(std::string(GOLDEN_DIR "/") + GetParam().folder, options);
+    EXPECT_TRUE(model) << model.error().message();
+    auto scheduler = model->scheduler();
+    EXPECT_TRUE(scheduler) << scheduler.error().message();
+    std::vector<uint64_t> before;
+    for (const auto& other : model->impl().others) before.push_back(other->device->counters().submits);
+    std::vector<Stream> streams;
+    for (int32_t i = 0; i < 6; ++i) {
+      auto stream =
+          scheduler->submit({.prompt = std::vector<int32_t>{40 + i, 7, 90, 11}, .options = sampled(8)});
+      EXPECT_TRUE(stream) << stream.error().message();
+      streams.push_back(std::move(*stream));
+    }
+    std::vector<std::vector<int32_t>> out;
+    for (Stream& stream : streams) {
+      const auto answer = stream.finish();
+      EXPECT_TRUE(answer) << answer.error().message();
+      out.push_back(answer->tokens);
+    }
+    for (size_t i = 0; i < before.size(); ++i)
+      EXPECT_GT(model->impl().others[i]->device->counters().submits, before[i]);
+    return out;
+  };
+  EXPECT_EQ(answers("0,0"), answers("0"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, ReplicasOf,
+    testing::Values(Loading{"q8_0", "families_llama/llama", [](LoadOptions& o) { o.kv = "q8_0"; }},
+                    Loading{"windows", "families_gemma3/gemma3", [](LoadOptions&) {}},
+                    Loading{"states", "families_recurrent/qwen3_5", [](LoadOptions&) {}},
+                    Loading{"host_table", "families_gemma4/gemma3n",
+                            [](LoadOptions& o) { o.layer_table_on_host = true; }},
+                    Loading{"adapters", "adapters/llama",
+                            [](LoadOptions& o) {
+                              o.adapters = {{.path = GOLDEN_DIR "/adapters/llama/adapters/all_r8"}};
+                            }}),
+    [](const auto& made) { return std::string(made.param.name); });
+
 TEST(Replicas, ALostDevicesAnswersGoOnOnTheOther) {
   constexpr uint32_t kTokens = 48;  // more than a device has queued when it is lost
   const std::vector<std::string> wanted = alone(kTokens);

@@ -12,6 +12,8 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/log.h"
+#include "choice_checks.h"
 #include "engine/image_prompt.h"
 #include "engine/loaded_model.h"
 #include "engine/score.h"
@@ -76,9 +78,10 @@ class VisionModel : public testing::TestWithParam<std::string> {
   static double tolerance() {
     return is_gguf() && GetParam().starts_with("gemma3/") ? 1e-3 : kExactTolerance;
   }
-  static std::unique_ptr<engine::LoadedModel> load(bool all_logits, uint32_t chunk = 128) {
-    model::RunnerOptions options{.policy = *kernels::make_policy("exact"), .ctx_len = 256, .chunk = chunk};
-    options.cache_format = kernels::CacheFormat::kF32;
+  static std::unique_ptr<engine::LoadedModel> load(bool all_logits, uint32_t chunk = 128,
+                                                   model::RunnerOptions options = exact()) {
+    options.ctx_len = 256;
+    options.chunk = chunk;
     options.all_logits = all_logits;
     options.images = true;
     auto files = formats::open_file_set(model());
@@ -87,6 +90,10 @@ class VisionModel : public testing::TestWithParam<std::string> {
         device(), engine::load_model(device(), std::move(*files), std::move(options), {}, {}));
     EXPECT_TRUE(loaded) << loaded.error().message();
     return loaded ? std::move(*loaded) : nullptr;
+  }
+
+  static model::RunnerOptions exact() {
+    return {.policy = *kernels::make_policy("exact"), .cache_format = kernels::CacheFormat::kF32};
   }
 
   // A prompt's tokens, with the numbers of its pictures' tokens.
@@ -246,6 +253,91 @@ TEST_P(VisionModel, GreedyTokensAreTheReferences) {
     }
     EXPECT_EQ(loaded->runner->images()->encoded_count(), encoded) << prompt.name;
   }
+}
+
+// Requests with pictures that ask for more: grammars, log-probabilities, penalties, samplers and drafts.
+class VisionChoices : public VisionModel {};
+
+TEST_P(VisionChoices, AreThoseOfTheLogits) {
+  const References refs = read_references(folder());
+  model::RunnerOptions options = exact();
+  options.layer_table_on_host = GetParam() == "gemma4";
+  const auto scoring = load(/*all_logits=*/true, 128, options), writing = load(false, 128, options);
+  ASSERT_TRUE(scoring && writing);
+  const auto with_picture = [&](engine::LoadedModel& loaded) {
+    for (Prompt& prompt : prompts(loaded, refs))
+      if (!prompt.images.empty()) return prompt;
+    return Prompt{};
+  };
+  const Prompt scored = with_picture(*scoring), prompt = with_picture(*writing);
+  ASSERT_FALSE(prompt.images.empty());
+  std::vector<uint32_t> held;
+  model::Drafting drafting = model::Drafting::kOff;
+  const Chooser chooser{
+      .vocab_size = writing->runner->config().vocab_size,
+      .prompt = prompt.tokens,
+      .answer =
+          [&](GenerateOptions asked, const Adjust& adjust) {
+            held.clear();
+            return one_answer(*writing->runner, prompt.tokens, std::move(asked), held, drafting,
+                              [&](engine::Request& request) {
+                                request.images = prompt.images;
+                                if (adjust) adjust(request);
+                              });
+          },
+      .logits =
+          [&](const Tokens& answer) {
+            Tokens text = scored.tokens;
+            text.insert(text.end(), answer.begin(), answer.end() - 1);
+            std::vector<float> all;
+            const auto done = gpu::run_to_completion(
+                device(), engine::score_tokens(*scoring->runner, text,
+                                               [&](uint32_t, uint32_t, const model::PlanRunner::Rows& rows) {
+                                                 all.insert(all.end(), rows.logits.begin(),
+                                                            rows.logits.end());
+                                               }));
+            EXPECT_TRUE(done) << done.error().message();
+            const size_t count = answer.size() * writing->runner->config().vocab_size;
+            EXPECT_GE(all.size(), count);
+            return std::vector<float>(all.end() - static_cast<ptrdiff_t>(count), all.end());
+          }};
+  expect_grammar(chooser);
+  expect_logprobs(chooser);
+  expect_samplers(chooser);
+  const bool has_states = GetParam() == "qwen3_5", drafts = !has_states && !options.layer_table_on_host;
+  const Generation wanted = chooser.answer(greedy_choice(), {});
+  drafting = model::Drafting::kLookup;
+  GenerateOptions asked = greedy_choice();
+  asked.draft_rows = 4;
+  const Generation got = chooser.answer(
+      asked, [&](engine::Request& request) { request.settings.prediction = tokens_of(wanted); });
+  EXPECT_EQ(got.tokens, wanted.tokens);
+  EXPECT_EQ(got.timings.accepted_tokens > 4, drafts);
+}
+
+// Windows, recurrent layers, a table on the host.
+INSTANTIATE_TEST_SUITE_P(Models, VisionChoices, testing::Values("gemma3", "gemma4", "qwen3_5", "qwen3_vl"));
+
+TEST(VisionRefused, LanePersistentAndEmbeddings) {
+  const auto told = [](model::RunnerOptions options) {
+    std::string lines;
+    set_log_sink([&](LogLevel, std::string_view line) { lines += line; });
+    options.images = true;
+    options.ctx_len = 128;
+    options.chunk = 128;
+    const auto loaded = gpu::run_to_completion(
+        device(), engine::load_model(device(), *formats::open_file_set(VISION_DIR "/qwen3_vl"),
+                                     std::move(options), {}, {}));
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    set_log_sink({});
+    return lines;
+  };
+  EXPECT_NE(told({.policy = *kernels::make_policy("persistent")})
+                .find("decode_layers.persistent is not used: the model reads pictures"),
+            std::string::npos);
+  model::RunnerOptions embeds{.policy = *kernels::make_policy("exact")};
+  embeds.pooling = formats::Pooling::kMean;
+  EXPECT_NE(told(std::move(embeds)).find("reads no pictures: it gives embeddings"), std::string::npos);
 }
 
 std::vector<std::string> cases() {
