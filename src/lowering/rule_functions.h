@@ -20,6 +20,7 @@ Result<Outcome> lower_multiply_epilogue(Lowering& l, uint32_t node);
 Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t node);
 Result<Outcome> lower_split_sums(Lowering& l, uint32_t node);
 Result<Outcome> lower_residual_epilogue(Lowering& l, uint32_t node);
+Result<Outcome> lower_activation_epilogue(Lowering& l, uint32_t node);
 Result<Outcome> lower_paired_products(Lowering& l, uint32_t node);
 Result<Outcome> lower_add_rms_norm_prologue(Lowering& l, uint32_t node);
 Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t node);

@@ -36,6 +36,8 @@ constexpr Rule kRules[] = {
      kLinear, lower_split_sums},
     {"residual_epilogue", "linear, add -> one product that adds to the residual", kLinear,
      lower_residual_epilogue},
+    {"activation_epilogue", "linear, activate -> one product that activates its sums", kLinear,
+     lower_activation_epilogue},
     {"paired_products", "a linear in two number formats -> one dispatch", kLinear, lower_paired_products},
     {"add_rms_norm_prologue", "rms_norm, add, rms_norm -> made by the product that reads it", kNorm,
      lower_add_rms_norm_prologue},

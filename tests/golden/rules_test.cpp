@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "engine/embed.h"
 #include "formats/adapters/fit_adapter.h"
 #include "formats/convert/convert_native.h"
 #include "formats/rdrr/test_models.h"
@@ -266,9 +267,44 @@ std::string row_name(const testing::TestParamInfo<Row>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Rules, RuleOnAndOff, testing::ValuesIn(kRows), row_name);
 
+// An encoder, whose feed-forward layer has no gates. Its chunks are as long as products on the matrix units need.
+std::vector<float> embedding(const char* rule, uint32_t* applied) {
+  constexpr uint32_t kTokens = 96;
+  const formats::TemporaryFolder home;
+  std::ofstream(home / "config.json") << R"({"model_type": "bert", "vocab_size": 128, "hidden_size": 64,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "hidden_act": "gelu",
+    "max_position_embeddings": 128, "type_vocab_size": 2, "layer_norm_eps": 1e-12})";
+  const auto checkpoint = open_golden(formats::synthetic_file_set(
+      must(formats::SyntheticModel::make(std::string(home / "config.json") + ":bf16"))));
+  model::RunnerOptions options{
+      .policy = must(kernels::make_policy("fast")), .ctx_len = kTokens, .chunk = kTokens};
+  if (*rule) {
+    EXPECT_TRUE(options.rules.set(std::string(rule) + "=off"));
+  }
+  const auto runner = must(gpu::run_to_completion(
+      device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {})));
+  for (const lowering::PlanReport& report : runner->reports()) {
+    const auto use = report.rules.find("activation_epilogue");
+    if (use != report.rules.end()) *applied += use->second.applied;
+  }
+  std::vector<uint32_t> tokens(kTokens);
+  for (uint32_t i = 0; i < kTokens; ++i) tokens[i] = i * 37 % 128;
+  return must(gpu::run_to_completion(device(), engine::embed_tokens(*runner, tokens, {}, 64)));
+}
+
+TEST(RuleOfEncoders, activation_epilogue) {
+  uint32_t on_uses = 0, off_uses = 0;
+  const std::vector<float> on = embedding("", &on_uses), off = embedding("activation_epilogue", &off_uses);
+  EXPECT_EQ(on_uses != 0, device().caps().matrix_f16);
+  EXPECT_EQ(off_uses, 0u);
+  EXPECT_LE(relative_l2(on, off), kF32Bound);
+}
+
+constexpr std::string_view kOfEncoders = "activation_epilogue";  // the test above
+
 TEST(RuleRows, EachRuleHasOne) {
   for (const lowering::Rule& rule : lowering::rules()) {
-    if (rule.is_plain) continue;
+    if (rule.is_plain || rule.name == kOfEncoders) continue;
     EXPECT_GE(std::ranges::count(kRows, rule.name, [](const Row& row) { return std::string_view(row.rule); }),
               1)
         << rule.name << " needs a row of kRows";

@@ -1,4 +1,4 @@
-// The gate of a gated linear unit, chosen by ACTIVATE (the values of kernels::Activate: 1 silu, 2 gelu with tanh, 3
+// The activation of gates or sums, chosen by ACTIVATE (the values of kernels::Activate: 1 silu, 2 gelu with tanh, 3
 // gelu with erf). All three are x times a number in [0, 1] that needs only exp: WGSL's tanh may be as coarse as 2^-11,
 // and it has no erf. Relative L2 error below 3e-7.
 

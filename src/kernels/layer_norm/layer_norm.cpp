@@ -1,7 +1,10 @@
 // Checks and records layer_norm.
 #include "kernels/layer_norm/layer_norm.h"
 
+#include <bit>
+
 #include "kernels/common/dispatch.h"
+#include "kernels/common/measured.h"
 #include "kernels/layer_norm/layer_norm_portable.wgsl.h"
 #include "kernels/recurrent/output_forms.h"
 
@@ -9,6 +12,14 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kMostInvocations = 256;
+constexpr uint32_t kQuadsOfManyRows = 4;  // an invocation's: many rows fill a device with small workgroups
+
+uint32_t workgroup_of(const Context& ctx, uint32_t n) {
+  const uint32_t quads = (n + 3) / 4;
+  const bool is_small = ctx.max_rows > kRowsThatFill && quads >= kQuadsOfManyRows;
+  return workgroup_for(ctx.plan.caps(), is_small ? std::bit_floor(quads / kQuadsOfManyRows) : quads,
+                       kMostInvocations);
+}
 
 constexpr Variant<LayerNorm> kRows[] = {{"layer_norm.portable"}};
 
@@ -25,8 +36,8 @@ Result<void> record(Context& ctx, const LayerNorm& op) {
   Launch launch{.variant = row->name,
                 .entry = "layer_norm/layer_norm_portable",
                 .layout = wgsl::layer_norm_portable::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations)),
-                   u32_const("N", op.n), bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
+  launch.consts = {u32_const("WORKGROUP", workgroup_of(ctx, op.n)), u32_const("N", op.n),
+                   bool_const("HAS_BIAS", op.has_bias), f32_const("EPS", op.eps)};
   launch.bindings = {op.x, op.weights};
   add_forms(ctx, launch, op.y, op.n);
   launch.grid = {.rows_axis = 0, .rows_per_group = 1};

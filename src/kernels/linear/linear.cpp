@@ -78,19 +78,33 @@ Result<void> check_columns(const Context& ctx, TensorView y, uint32_t columns, u
   return check_view(y, sizeof(float) * ctx.max_rows * stride, "y of " + ctx.op_label);
 }
 
-Result<void> check_gate(const Context& ctx, const Gate& gate, uint32_t n) {
-  const Rows& y = gate.y;
-  if (n % 2 != 0) return fail(ErrorKind::kInternal, "A gated product of %u rows: they must be even.", n);
-  if (y.q8.valid() && n % 64 != 0) {
-    return fail(ErrorKind::kInternal, "q8 of %u outputs needs whole tiles of 32.", n / 2);
+// The forms of y, [rows, columns], of a product that activates.
+Result<void> check_forms(const Context& ctx, const Rows& y, uint32_t columns) {
+  if (y.q8.valid() && columns % 32 != 0) {
+    return fail(ErrorKind::kInternal, "q8 of %u outputs needs whole tiles of 32.", columns);
   }
-  if (y.f16.valid() && n % 32 != 0) {
-    return fail(ErrorKind::kInternal, "f16 of %u outputs needs tiles of 16.", n / 2);
+  if (y.f16.valid() && columns % 16 != 0) {
+    return fail(ErrorKind::kInternal, "f16 of %u outputs needs tiles of 16.", columns);
   }
-  if (y.q8.valid()) DP_CHECK(check_view(y.q8, q8_bytes(ctx.max_rows, n / 2), "y.q8 of " + ctx.op_label));
-  if (y.f16.valid()) DP_CHECK(check_view(y.f16, f16_bytes(ctx.max_rows, n / 2), "y.f16 of " + ctx.op_label));
+  if (y.q8.valid()) DP_CHECK(check_view(y.q8, q8_bytes(ctx.max_rows, columns), "y.q8 of " + ctx.op_label));
+  if (y.f16.valid()) {
+    DP_CHECK(check_view(y.f16, f16_bytes(ctx.max_rows, columns), "y.f16 of " + ctx.op_label));
+  }
   if (!y.f32.valid() && (y.q8.valid() || y.f16.valid())) return {};
-  return check_view(y.f32, sizeof(float) * ctx.max_rows * (n / 2), "y of " + ctx.op_label);
+  return check_view(y.f32, sizeof(float) * ctx.max_rows * columns, "y of " + ctx.op_label);
+}
+
+Result<void> check_gate(const Context& ctx, const Gate& gate, uint32_t n) {
+  if (n % 2 == 0) return check_forms(ctx, gate.y, n / 2);
+  return fail(ErrorKind::kInternal, "A gated product of %u rows: they must be even.", n);
+}
+
+// Checks the activation of gates or sums in a product.
+Result<void> check_activation(const Context& ctx, ActivationFn activation) {
+  using enum ActivationFn;
+  if (activation == kSilu || activation == kGeluTanh || activation == kGeluErf) return {};
+  return fail(ErrorKind::kInternal, "The product of %s does not know the activation %s.",
+              ctx.op_label.c_str(), activation_name(activation));
 }
 
 Result<void> check_gate_of(const Context& ctx, const Linear& op, const GateOf& gate) {
@@ -98,12 +112,7 @@ Result<void> check_gate_of(const Context& ctx, const Linear& op, const GateOf& g
   if (op.bias.valid() || gate.y.f16.valid()) {
     return fail(ErrorKind::kInternal, "The gate of %s has a bias, or writes f16.", ctx.op_label.c_str());
   }
-  if (gate.activation == ActivationFn::kNone || gate.activation == ActivationFn::kTanh ||
-      gate.activation == ActivationFn::kRelu) {
-    return fail(ErrorKind::kInternal,
-                "The gate of %s has the activation %s, which the product does not know.",
-                ctx.op_label.c_str(), activation_name(gate.activation));
-  }
+  DP_CHECK(check_activation(ctx, gate.activation));
   DP_CHECK(check_view(gate.x, sizeof(float) * n, "the value gated by " + ctx.op_label));
   if (gate.y.q8.valid()) DP_CHECK(check_view(gate.y.q8, q8_bytes(1, n), "y.q8 of " + ctx.op_label));
   if (!gate.y.f32.valid() && gate.y.q8.valid()) return {};
@@ -134,6 +143,10 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
       return fail(ErrorKind::kInternal, "%s leaves its sums, and has a bias.", ctx.op_label.c_str());
     }
     return check_view(left->sums.partials, left->sums.bytes(), "the sums of " + ctx.op_label);
+  }
+  if (const auto* activate = std::get_if<ActivateSums>(&op.y)) {
+    DP_CHECK(check_activation(ctx, activate->activation));
+    return check_forms(ctx, activate->y, n);
   }
   const auto& defer = std::get<AddResidualDeferNorm>(op.y);
   DP_CHECK(check_columns(ctx, defer.y, n, 0, 0));
@@ -221,18 +234,28 @@ Product product_of(const Linear& op, const ProductRow& row, Choice& choice) {
           .epilogue = op.y};
 }
 
-// The forms of a gated y that the row does not write itself, with the f32 that they are made of, which the row then
-// writes.
-Rows take_forms_apart(Context& ctx, Product& op) {
-  auto* const gate = std::get_if<Gate>(&op.epilogue);
-  if (!gate) return {};
-  Rows& y = gate->y;
+// The forms of an activated y.
+struct ActivatedForms {
+  Rows* y = nullptr;  // null: the product does not activate
+  uint32_t columns = 0;
+};
+ActivatedForms activated_forms(Epilogue& epilogue, uint32_t n) {
+  if (auto* gate = std::get_if<Gate>(&epilogue)) return {&gate->y, n / 2};
+  if (auto* activate = std::get_if<ActivateSums>(&epilogue)) return {&activate->y, n};
+  return {};
+}
+
+// The forms of an activated y that the row does not write itself, with the f32 that they are made of, which the row
+// then writes.
+Rows take_forms_apart(Context& ctx, Product& op, const ActivatedForms& forms) {
+  if (!forms.y) return {};
+  Rows& y = *forms.y;
   Rows apart;
   if (!writes_q8(op.row)) apart.q8 = std::exchange(y.q8, {});
   if (!writes_f16(op.row)) apart.f16 = std::exchange(y.f16, {});
   const bool may_skip_f32 = op.row.algorithm == Algorithm::kTiled || writes_f16(op.row);
   if (!y.f32.valid() && (apart.q8.valid() || apart.f16.valid() || !may_skip_f32)) {
-    y.f32 = ctx.plan.scratch("gated", uint64_t{ctx.max_rows} * op.weight.n / 2 * sizeof(float));
+    y.f32 = ctx.plan.scratch("gated", uint64_t{ctx.max_rows} * forms.columns * sizeof(float));
   }
   apart.f32 = y.f32;
   return apart;
@@ -294,10 +317,11 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
   Choice noted = choice.choice;
   Product product = product_of(op, *choice.row, noted);
   DP_CHECK(convert_input(ctx, product));
-  const Rows apart = take_forms_apart(ctx, product);
+  const ActivatedForms forms = activated_forms(product.epilogue, op.weight.n);
+  const Rows apart = take_forms_apart(ctx, product, forms);
   DP_CHECK(record_product(ctx, product));
   note_choice(ctx, noted);
-  const uint32_t columns = op.weight.n / 2;
+  const uint32_t columns = forms.columns;
   if (apart.q8.valid()) DP_CHECK(record(ctx, QuantizeQ8{.x = apart.f32, .q8 = apart.q8, .k = columns}));
   if (apart.f16.valid()) DP_CHECK(record(ctx, FragmentF16{.x = apart.f32, .f16 = apart.f16, .k = columns}));
   return {};

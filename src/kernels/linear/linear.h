@@ -74,6 +74,12 @@ struct Gate {
   ActivationFn activation = ActivationFn::kSilu;
   Rows y;
 };
+// y = activation(sums), [rows, n] in the forms that y has: for feed-forward layers without gates. The activation is
+// kSilu, kGeluTanh or kGeluErf.
+struct ActivateSums {
+  ActivationFn activation = ActivationFn::kGeluTanh;
+  Rows y;
+};
 // y = x * activation(sums) of one row, without bias: a gate of another kernel's values. x f32 [n]; y [n] in the forms
 // that it has. The activation is kSilu, kGeluTanh or kGeluErf.
 struct GateOf {
@@ -91,7 +97,8 @@ struct TileArgmax {
 struct LeaveSums {
   SplitSums sums;
 };
-using Epilogue = std::variant<Store, AddResidual, AddResidualDeferNorm, Gate, TileArgmax, GateOf, LeaveSums>;
+using Epilogue =
+    std::variant<Store, AddResidual, AddResidualDeferNorm, Gate, TileArgmax, GateOf, LeaveSums, ActivateSums>;
 enum class EpilogueKind : uint8_t {
   kStore,
   kAddResidual,
@@ -99,7 +106,8 @@ enum class EpilogueKind : uint8_t {
   kGate,
   kTileArgmax,
   kGateOf,
-  kLeaveSums
+  kLeaveSums,
+  kActivateSums
 };
 
 struct Linear {

@@ -1,6 +1,6 @@
-// Adds up what a product's workgroups made of each split of the columns; then bias and residual, or the gate:
-// y = activate(gate) * up. Map: a workgroup makes WORKGROUP * 4 outputs of one row of x (y of the grid), an invocation
-// four. Error: f32 sums.
+// Adds up what a product's workgroups made of each split of the columns; then bias and residual, or activate(sum), or
+// the gate: y = activate(gate) * up. Map: a workgroup makes WORKGROUP * 4 outputs of one row of x (y of the grid), an
+// invocation four. Error: f32 sums.
 //!import linear/linear_epilogue
 //!import common/activate
 //!import common/f16_store
@@ -31,10 +31,14 @@ fn bias_quad(at: u32) -> vec4<f32> {
   return vec4<f32>(bias[at], bias[at + 1u], bias[at + 2u], bias[at + 3u]);
 }
 
+fn activated_quad(quad: u32) -> vec4<f32> {
+  let x = sum_at(quad) + bias_quad(4u * (quad % params.row_quads));
+  return vec4<f32>(activate(x.x), activate(x.y), activate(x.z), activate(x.w));
+}
+
 fn gated_quad(quad: u32, ups: u32) -> vec4<f32> {
-  let gate = sum_at(quad) + bias_quad(4u * (quad % params.row_quads));
   let up = sum_at(quad + ups) + bias_quad(4u * (quad % params.row_quads + ups));
-  return vec4<f32>(activate(gate.x), activate(gate.y), activate(gate.z), activate(gate.w)) * up;
+  return activated_quad(quad) * up;
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -44,7 +48,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let is_there = column < outputs;
   let at = group.y * params.row_quads + column / 4u;
   let to = group.y * params.y_stride + params.y_first + column;
-  if (!GATED) {
+  if (!GATED && ACTIVATE == 0u) {
     let sum = sum_at(at);
     for (var i = 0u; i < 4u; i++) {
       if (column + i < outputs) { finish(column + i, sum[i], to + i); }
@@ -52,7 +56,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     return;
   }
   var value = vec4<f32>();
-  if (is_there) { value = gated_quad(at, outputs / 4u); }
+  if (is_there) {
+    if (GATED) {
+      value = gated_quad(at, outputs / 4u);
+    } else {
+      value = activated_quad(at);
+    }
+  }
   if (HAS_Q8) { store_q8(t, (group.y * outputs + column) / 4u, value, is_there); }
   if (HAS_F16 && is_there) { store_f16_quad(group.y, column, value); }
   if (HAS_F32 && is_there) {

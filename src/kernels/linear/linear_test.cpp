@@ -26,6 +26,7 @@ struct Case {
   ActivationFn gate = ActivationFn::kNone;
   uint32_t y_stride = 0, y_column = 0;
   bool y_q8 = false;
+  ActivationFn activation = ActivationFn::kNone;  // of the sums
 };
 
 double activated(ActivationFn gate, double x) {
@@ -45,6 +46,9 @@ std::vector<double> oracle(const Case& c, const TestWeight& weight, std::span<co
     if (c.bias) y[i] += bias[i % c.n];
     if (c.accumulate) y[i] += before[i / c.n * stride + c.y_column + i % c.n];
   }
+  if (c.activation != ActivationFn::kNone) {
+    for (double& value : y) value = activated(c.activation, value);
+  }
   if (c.gate == ActivationFn::kNone) return y;
   const size_t half = c.n / 2;
   std::vector<double> gated(c.rows * half);
@@ -57,6 +61,7 @@ std::vector<double> oracle(const Case& c, const TestWeight& weight, std::span<co
 
 Epilogue epilogue(const Case& c, const Rows& y) {
   if (c.gate != ActivationFn::kNone) return Gate{.activation = c.gate, .y = y};
+  if (c.activation != ActivationFn::kNone) return ActivateSums{.activation = c.activation, .y = y};
   if (c.accumulate) return AddResidual{.y = y.f32, .y_stride = c.y_stride, .y_column = c.y_column};
   return Store{.y = y.f32, .y_stride = c.y_stride, .y_column = c.y_column};
 }
@@ -66,7 +71,8 @@ void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, co
   const uint32_t columns = c.gate == ActivationFn::kNone ? c.n : c.n / 2;
   const uint32_t stride = c.y_stride == 0 ? columns : c.y_stride;
   // A gate multiplies the relative error of its sum by the sum: sums of order 1 keep the bound meaningful.
-  const float scale = c.gate == ActivationFn::kNone ? 1.0f : 0.05f;
+  const bool activates = c.gate != ActivationFn::kNone || c.activation != ActivationFn::kNone;
+  const float scale = activates ? 0.05f : 1.0f;
   const std::vector<float> x = random_floats(size_t{c.max_rows} * c.k, 3, scale);
   const std::vector<float> bias = random_floats(c.n, 4);
   const std::vector<float> before = random_floats(size_t{c.max_rows} * stride, 5);
@@ -191,6 +197,20 @@ TEST_P(LinearTest, ChunksOnMatrixUnits) {
        {.n = 64, .k = 4096, .max_rows = 256, .rows = 200, .accumulate = true, .y_stride = 80, .y_column = 9},
        {.n = 128, .k = 256, .max_rows = 130, .rows = 130, .gate = ActivationFn::kSilu, .y_q8 = true},
        {.n = 192, .k = 512, .max_rows = 300, .rows = 300, .bias = true, .gate = ActivationFn::kGeluTanh}});
+}
+
+// With many workgroups, with splits of the columns, and with rows that end within a strip of sums.
+TEST_P(LinearTest, SumsActivatedOnMatrixUnits) {
+  run_matrix(
+      {{.n = 96, .k = 256, .max_rows = 130, .rows = 130, .bias = true, .activation = ActivationFn::kGeluTanh},
+       {.n = 4112,
+        .k = 256,
+        .max_rows = 300,
+        .rows = 290,
+        .bias = true,
+        .y_q8 = false,
+        .activation = ActivationFn::kGeluErf},
+       {.n = 160, .k = 2304, .max_rows = 70, .rows = 67, .y_q8 = true, .activation = ActivationFn::kSilu}});
 }
 
 // One to four tiles of rows, all and few present. Weight rows end within a workgroup and a fragment, and steps of

@@ -153,6 +153,7 @@ Outputs outputs_of(const Epilogue& epilogue) {
   const auto forms = [](const Rows& y) { return Outputs{.f32 = y.f32, .q8 = y.q8, .f16 = y.f16}; };
   if (const auto* gate = std::get_if<Gate>(&epilogue)) return forms(gate->y);
   if (const auto* gate = std::get_if<GateOf>(&epilogue)) return forms(gate->y);
+  if (const auto* activate = std::get_if<ActivateSums>(&epilogue)) return forms(activate->y);
   if (const auto* argmax = std::get_if<TileArgmax>(&epilogue)) return {.f32 = argmax->y};
   return {};  // LeaveSums
 }

@@ -150,8 +150,9 @@ struct Product {
   }
   Outputs outputs() const { return outputs_of(epilogue); }
   bool is_gated() const { return epilogue_as<Gate>() != nullptr; }
-  // kNone if it is not gated.
+  // The gates' or the sums'; kNone: there is none.
   ActivationFn activation() const {
+    if (const auto* activate = epilogue_as<ActivateSums>()) return activate->activation;
     return is_gated() ? epilogue_as<Gate>()->activation : ActivationFn::kNone;
   }
   uint32_t second_n() const { return second ? second->weight.n : 0; }

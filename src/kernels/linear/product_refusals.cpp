@@ -127,6 +127,14 @@ std::string refuse_gate(const Weight& weight, const ProductChoice& choice) {
   return format_text("half of %u rows are not whole tiles of %u", weight.n, kTileRows);
 }
 
+// The matrix units' product of a chunk activates its sums, or the sum over its splits does.
+std::string refuse_activation(const Weight& weight, const ProductChoice& choice) {
+  constexpr uint32_t kFragment = 16;
+  if (choice.row->algorithm != Algorithm::kMatrix) return name_of(choice) + " does not activate its sums";
+  if (!refuse_pieces(weight).empty() || weight.n % kFragment == 0) return refuse_pieces(weight);
+  return format_text("%u rows are not whole fragments of %u", weight.n, kFragment);
+}
+
 }  // namespace
 
 std::string refuse_prologue(const Context& ctx, const Weight& weight, const ProductChoice& choice,
@@ -162,6 +170,8 @@ std::string refuse_epilogue(const Context&, const Weight& weight, const ProductC
     case EpilogueKind::kLeaveSums:
       return first_of({splits_columns(*choice.row) ? "" : name_of(choice) + " does not split the columns",
                        refuse_pieces(weight)});
+    case EpilogueKind::kActivateSums:
+      return refuse_activation(weight, choice);
   }
   return "";
 }

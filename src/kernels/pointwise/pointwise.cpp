@@ -2,6 +2,7 @@
 #include "kernels/pointwise/pointwise.h"
 
 #include "kernels/common/dispatch.h"
+#include "kernels/common/measured.h"
 #include "kernels/pointwise/activate_portable.wgsl.h"
 #include "kernels/pointwise/concat_portable.wgsl.h"
 #include "kernels/pointwise/multiply_portable.wgsl.h"
@@ -13,7 +14,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
+constexpr uint32_t kMostInvocations = 64;  // of few rows
 constexpr Variant<Scale> kScaleRows[] = {{"scale.portable"}};
 constexpr uint32_t kMostOfRow = 256;  // a row of sparsify is of thousands
 constexpr Variant<Xielu> kXieluRows[] = {{"xielu.portable"}};
@@ -37,7 +38,8 @@ Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, 
   if (n == 0)
     return fail(ErrorKind::kInternal, "%s of rows of 0 values.", std::string(launch.variant).c_str());
   DP_CHECK(check_view(x, ctx.max_rows * row_bytes, "x of a pointwise operation"));
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), n, kMostInvocations);
+  const uint32_t workgroup = workgroup_for(
+      ctx.plan.caps(), n, ctx.max_rows > kRowsThatFill ? kMostInvocationsOfMany : kMostInvocations);
   launch.consts.push_back(u32_const("WORKGROUP", workgroup));
   launch.consts.push_back(u32_const("N", n));
   launch.grid = {.x = (n + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};

@@ -25,27 +25,36 @@ struct MatrixSizes {
   uint32_t split_units = 0;  // of all but the last
 };
 
+uint32_t strips_bytes(uint32_t subgroups) {
+  constexpr uint32_t kStripRows = 16, kPadding = 8;
+  return subgroups * kStripRows * (kSubTile + kPadding) * sizeof(float);
+}
+
 uint32_t workgroup_bytes(const MatrixSizes& sizes) {
-  constexpr uint32_t kPadding = 8, kCorner = 256 * sizeof(float);
-  return kSubTile * (sizes.step_units * kUnit + kPadding) * 2 + sizes.subgroups * kCorner;
+  constexpr uint32_t kPadding = 8;
+  return std::max<uint32_t>(kSubTile * (sizes.step_units * kUnit + kPadding) * 2,
+                            strips_bytes(sizes.subgroups));
 }
 
 // The time of a piece in us: rounds of workgroups, `at_once` in each round; each workgroup walks over its share of the
 // columns.
 double cost(uint32_t at_once, uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
-  constexpr double kDispatch = 2.5, kBytesPerUs = 3.5e6;  // of the sum over the splits
+  constexpr double kDispatch = 2.5,
+                   kBytesPerUs = 3.5e6;  // of the splits' sums, which are written, read and added up
   const uint32_t all = workgroups * splits;
   const double step = all * 2 <= at_once ? kUsOfStepAlone : kUsOfStepTogether;
   const double rounds = (all + at_once - 1) / at_once;
   double us = rounds * ((steps + splits - 1) / splits) * step;
-  if (splits > 1) us += kDispatch + static_cast<double>((splits + 1) * outputs) * sizeof(float) / kBytesPerUs;
+  if (splits > 1)
+    us += kDispatch + static_cast<double>((2 * splits + 1) * outputs) * sizeof(float) / kBytesPerUs;
   return us;
 }
 
 MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, uint32_t units,
                          uint32_t most_splits) {
   MatrixSizes sizes;
-  if (max_rows <= 2 * kSubTile) sizes.subgroups = 2;
+  if (max_rows <= 2 * kSubTile || strips_bytes(sizes.subgroups) > caps.max_workgroup_bytes)
+    sizes.subgroups = 2;
   while (units % sizes.step_units != 0 || workgroup_bytes(sizes) > caps.max_workgroup_bytes) {
     sizes.step_units /= 2;
   }
@@ -124,10 +133,10 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                    bool_const("HAS_BIAS", !split && op.bias.valid()),
                    bool_const("ACCUMULATE", !split && y.adds),
                    bool_const("GATED", gated),
-                   u32_const("ACTIVATE", static_cast<uint32_t>(op.activation())),
+                   u32_const("ACTIVATE", split ? 0 : static_cast<uint32_t>(op.activation())),
                    bool_const("HAS_F32", y.f32.valid()),
                    bool_const("HAS_F16", y.f16.valid()),
-                   u32_const("F16_COLUMNS", std::max(weight.n / 2, 16u))};
+                   u32_const("F16_COLUMNS", std::max(gated ? weight.n / 2 : weight.n, 16u))};
   launch.substitutions = {{"linear/weights/stage", weight_fragments(weight.format).stage}};
   launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
   launch.bindings = {views.weights,

@@ -6,8 +6,8 @@
 // Shared: w_tile, BK columns of the workgroup's weight rows as f16, [weight row][column], which every invocation fills
 // with whole units of 32 columns; the next step's units are in registers while this one's are multiplied. x is read
 // straight from storage, where its fragments are contiguous.
-// Barriers: before w_tile is filled (its readers are done) and after. `corner` passes fragments at the edge of y, one a
-// subgroup, to invocations that check what they write.
+// Barriers: before w_tile is filled (its readers are done) and after. At the end w_tile passes strips of four
+// fragments, one a subgroup, to invocations that add a bias, activate, or check what they write at the edge of y.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Read next: linear/weights/stage_tile_q4, common/forms.h (the order of x's numbers).
 //!import linear/matmul/matmul_matrix_bindings
@@ -25,8 +25,11 @@ const kStride = BK + 8u;  // of w_tile, in numbers: 16 bytes more, so that rows 
 const kStepUnits = BK / 32u;
 const kEach = BN * kStepUnits / kWorkgroup;  // units an invocation brings in a step
 
-var<workgroup> w_tile: array<vec2<u32>, BN * kStride / 4u>;
-var<workgroup> corner: array<f32, 256u * kSubgroups>;
+// A strip in w_tile: 16 rows of 64 numbers, pairs of numbers an element; each row begins eight banks later.
+const kStripStride = 36u;
+const kStrip = 16u * kStripStride;
+
+var<workgroup> w_tile: array<vec2<u32>, max(BN * kStride / 4u, kStrip * kSubgroups)>;
 
 fn load_left(at: u32) -> Left {
   return subgroupMatrixLoad<Left, row_major>(&x, at, 16u);
@@ -44,26 +47,14 @@ fn store_sum(at: u32, sum: Sum) {
   subgroupMatrixStore<row_major>(&y, at, sum, params.y_stride);
 }
 
-// Where a subgroup and its invocation are, for fragments that are written number by number.
+// Where a subgroup and its invocation are, for strips that are written number by number.
 struct Place {
-  subgroup: u32,
+  strip: u32,  // in w_tile
   subgroup_invocation: u32,
   row: u32,     // the first of the subgroup's
   column: u32,  // likewise, in this piece
   y_at: u32,    // of column 0
-}
-
-fn finish_sum(sum: Sum, place: Place, down: u32, right: u32) {
-  subgroupMatrixStore<row_major>(&corner, place.subgroup * 256u, sum, 16u);
-  workgroupBarrier();
-  for (var e = place.subgroup_invocation; e < 256u; e += 32u) {
-    let row = place.row + down + e / 16u;
-    let column = place.column + right + e % 16u;
-    if (row < state.rows && column < params.rows) {
-      finish(column, corner[place.subgroup * 256u + e], row * params.y_stride + place.y_at + column);
-    }
-  }
-  workgroupBarrier();
+  is_inside: bool,
 }
 
 // The r-th weight row of a workgroup.
@@ -72,45 +63,87 @@ fn weight_row(column0: u32, r: u32) -> u32 {
   return min(column0 + r, params.rows - 1u);
 }
 
-fn corner_eight(place: Place) -> array<vec4<f32>, 2> {
-  let at = place.subgroup * 256u + place.subgroup_invocation * 8u;
-  return array<vec4<f32>, 2>(
-      vec4<f32>(corner[at], corner[at + 1u], corner[at + 2u], corner[at + 3u]),
-      vec4<f32>(corner[at + 4u], corner[at + 5u], corner[at + 6u], corner[at + 7u]));
-}
-
-fn gated(gate: vec4<f32>, up: vec4<f32>) -> vec4<f32> {
-  return vec4<f32>(activate(gate.x), activate(gate.y), activate(gate.z), activate(gate.w)) * up;
-}
-
 fn bias_quad(at: u32) -> vec4<f32> {
   if (!HAS_BIAS) { return vec4<f32>(); }
   return vec4<f32>(bias[at], bias[at + 1u], bias[at + 2u], bias[at + 3u]);
 }
 
-// An invocation takes eight numbers of half a row of a fragment.
-fn finish_gated(gate: Sum, up: Sum, place: Place, down: u32, right: u32) {
+fn activated(x: vec4<f32>) -> vec4<f32> {
+  return vec4<f32>(activate(x.x), activate(x.y), activate(x.z), activate(x.w));
+}
+
+fn store_strip(place: Place, s0: Sum, s1: Sum, s2: Sum, s3: Sum) {
   workgroupBarrier();
-  subgroupMatrixStore<row_major>(&corner, place.subgroup * 256u, gate, 16u);
+//!repeat c = 0 to 3
+  subgroupMatrixStore<row_major>(&w_tile, place.strip + $(8 * c)u, s$(c), kStripStride);
+//!end
   workgroupBarrier();
-  let gates = corner_eight(place);
-  workgroupBarrier();
-  subgroupMatrixStore<row_major>(&corner, place.subgroup * 256u, up, 16u);
-  workgroupBarrier();
-  let ups = corner_eight(place);
-  let row = place.row + down + place.subgroup_invocation / 2u;
-  for (var half = 0u; half < 2u; half++) {
-    if (row >= state.rows) { break; }
-    let column = place.column + right + place.subgroup_invocation % 2u * 8u + half * 4u;
-    let value = gated(gates[half] + bias_quad(column), ups[half] + bias_quad(params.rows / 2u + column));
-    if (HAS_F16) { store_f16_quad(row, column, value); }
-    if (HAS_F32) {
-      let at = row * params.y_stride + params.y_first + column;
-      y[at] = value.x;
-      y[at + 1u] = value.y;
-      y[at + 2u] = value.z;
-      y[at + 3u] = value.w;
+}
+
+// Two numbers of a row, from this even column on.
+fn strip_pair(place: Place, row: u32, column: u32) -> vec2<f32> {
+  return bitcast<vec2<f32>>(w_tile[place.strip + row * kStripStride + column / 2u]);
+}
+
+fn strip_quad(place: Place, row: u32, column: u32) -> vec4<f32> {
+  return vec4<f32>(strip_pair(place, row, column), strip_pair(place, row, column + 2u));
+}
+
+fn store_quad(row: u32, column: u32, value: vec4<f32>) {
+  if (HAS_F16) { store_f16_quad(row, column, value); }
+  if (HAS_F32) {
+    let at = row * params.y_stride + params.y_first + column;
+    y[at] = value.x;
+    y[at + 1u] = value.y;
+    y[at + 2u] = value.z;
+    y[at + 3u] = value.w;
+  }
+}
+
+// A strip with its bias: an invocation takes two neighbours of each row. Inside y the residual is in the sums.
+fn finish_rows(place: Place, down: u32) {
+  let column = place.column + place.subgroup_invocation * 2u;
+  var added = vec2<f32>();
+  if (HAS_BIAS && place.is_inside) {
+    added = vec2<f32>(bias[params.first_row + column], bias[params.first_row + column + 1u]);
+  }
+  for (var i = 0u; i < 16u; i++) {
+    let row = place.row + down + i;
+    let sums = strip_pair(place, i, place.subgroup_invocation * 2u);
+    let at = row * params.y_stride + place.y_at + column;
+    if (place.is_inside) {
+      y[at] = sums.x + added.x;
+      y[at + 1u] = sums.y + added.y;
+    } else if (row < state.rows) {
+      if (column < params.rows) { finish(column, sums.x, at); }
+      if (column + 1u < params.rows) { finish(column + 1u, sums.y, at + 1u); }
     }
+  }
+}
+
+// activate(sum): an invocation takes four neighbours of every other row.
+fn finish_activated(place: Place, down: u32) {
+  let right = place.subgroup_invocation % 16u * 4u;
+  let column = place.column + right;
+  if (column >= params.rows) { return; }
+  let added = bias_quad(column);
+  for (var i = place.subgroup_invocation / 16u; i < 16u; i += 2u) {
+    let row = place.row + down + i;
+    if (row < state.rows) { store_quad(row, column, activated(strip_quad(place, i, right) + added)); }
+  }
+}
+
+// activate(gate) * up, which are the halves of a strip: an invocation takes four neighbours of every fourth row.
+fn finish_gated(place: Place, down: u32) {
+  let right = place.subgroup_invocation % 8u * 4u;
+  let column = place.column + right;
+  let added = bias_quad(column);
+  let added_to_up = bias_quad(params.rows / 2u + column);
+  for (var i = place.subgroup_invocation / 8u; i < 16u; i += 4u) {
+    let row = place.row + down + i;
+    if (row >= state.rows) { break; }
+    let up = strip_quad(place, i, right + 32u) + added_to_up;
+    store_quad(row, column, activated(strip_quad(place, i, right) + added) * up);
   }
 }
 
@@ -141,7 +174,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var s$(r)$(c): Sum;
 //!end
 //!end
-  if (ACCUMULATE && !HAS_BIAS && is_inside) {
+  if (ACCUMULATE && is_inside) {
 //!repeat r = 0 to 3
     s$(r)0 = load_sum(y$(r));
 //!repeat c = 1 to 3
@@ -186,15 +219,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
   }
 
-  if (GATED) {
-    let place = Place(subgroup, subgroup_invocation, first_row, column0 / 2u, 0u);
-//!repeat r = 0 to 3
-    finish_gated(s$(r)0, s$(r)2, place, $(16 * r)u, 0u);
-    finish_gated(s$(r)1, s$(r)3, place, $(16 * r)u, 16u);
-//!end
-    return;
-  }
-  if (is_inside && !HAS_BIAS) {
+  if (is_inside && !HAS_BIAS && ACTIVATE == 0u) {
 //!repeat r = 0 to 3
     store_sum(y$(r), s$(r)0);
 //!repeat c = 1 to 3
@@ -203,10 +228,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 //!end
     return;
   }
-  let place = Place(subgroup, subgroup_invocation, first_row, column0 + first_column, y_first);
+  let column = select(column0 + first_column, column0 / 2u, GATED);
+  let place = Place(subgroup * kStrip, subgroup_invocation, first_row, column, y_first, is_inside);
 //!repeat r = 0 to 3
-//!repeat c = 0 to 3
-  finish_sum(s$(r)$(c), place, $(16 * r)u, $(16 * c)u);
-//!end
+  store_strip(place, s$(r)0, s$(r)1, s$(r)2, s$(r)3);
+  if (GATED) {
+    finish_gated(place, $(16 * r)u);
+  } else if (ACTIVATE != 0u) {
+    finish_activated(place, $(16 * r)u);
+  } else {
+    finish_rows(place, $(16 * r)u);
+  }
 //!end
 }
