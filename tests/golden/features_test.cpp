@@ -42,12 +42,20 @@ const Way kWays[] = {
 const Way kPairs[] = {
     {.name = "windows_q8_0", .folder = "families_gemma3/gemma3", .cache = kQ8, .drafts = true},
     {.name = "states_q8_0", .folder = "families_recurrent/qwen3_5", .cache = kQ8},
-    {.name = "host_table_q8_0", .folder = "families_gemma4/gemma3n", .cache = kQ8, .has_host_table = true, .drafts = true},
+    {.name = "host_table_q8_0",
+     .folder = "families_gemma4/gemma3n",
+     .cache = kQ8,
+     .has_host_table = true,
+     .drafts = true},
     {.name = "paged_q8_0", .folder = "families_moe/mixtral", .cache = kQ8, .is_paged = true, .drafts = true},
     {.name = "paged_windows", .folder = "families_moe/gpt_oss", .is_paged = true, .drafts = true},
-    {.name = "paged_states", .folder = "families_moe2/qwen3_5_moe", .is_paged = true, .drafts = true},
+    {.name = "paged_states", .folder = "families_moe2/qwen3_5_moe", .is_paged = true},
     {.name = "adapters_windows", .folder = "adapters/gemma3", .drafts = true, .adapter = "all_r8"},
-    {.name = "adapters_paged", .folder = "adapters/mixtral", .is_paged = true, .drafts = true, .adapter = "attn_r8"},
+    {.name = "adapters_paged",
+     .folder = "adapters/mixtral",
+     .is_paged = true,
+     .drafts = true,
+     .adapter = "attn_r8"},
 };
 
 struct Loaded {

@@ -45,4 +45,16 @@ struct Finding {
   Measurement by;
 };
 
+// Kernels whose invocations make few values each, in plans of more than kRowsThatFill rows: the most invocations of a
+// workgroup. With fewer rows small workgroups spread one row over more of the device.
+inline constexpr uint32_t kRowsThatFill = 64;
+inline constexpr Measured<> kMostInvocationsOfMany = {
+    .value = 256,
+    .by = {.device = "H200",
+           .command = "doppler profile --image 1024x1024",
+           .date = "2026-11-29",
+           .result =
+               "with 64 and 256, us: rope_kv of 4,096 rows 75 and 57, three concats of 1,024 rows 376 and "
+               "157; it began about one workgroup a clock"}};
+
 }  // namespace doppler::kernels

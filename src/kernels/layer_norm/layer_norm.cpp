@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/common/measured.h"
 #include "kernels/layer_norm/layer_norm_portable.wgsl.h"
 #include "kernels/recurrent/output_forms.h"
 
@@ -11,13 +12,11 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kLayerNormMostInvocations = 256;
-constexpr uint32_t kLayerNormManyRows =
-    64;  // more fill a device with small workgroups, whose invocations hold more values
-constexpr uint32_t kQuadsOfManyRows = 4;  // an invocation's, then
+constexpr uint32_t kQuadsOfManyRows = 4;  // an invocation's: many rows fill a device with small workgroups
 
 uint32_t layer_norm_workgroup(const Context& ctx, uint32_t n) {
   const uint32_t quads = (n + 3) / 4;
-  const bool is_small = ctx.max_rows > kLayerNormManyRows && quads >= kQuadsOfManyRows;
+  const bool is_small = ctx.max_rows > kRowsThatFill && quads >= kQuadsOfManyRows;
   return workgroup_for(ctx.plan.caps(), is_small ? std::bit_floor(quads / kQuadsOfManyRows) : quads,
                        kLayerNormMostInvocations);
 }

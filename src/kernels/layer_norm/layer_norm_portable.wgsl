@@ -17,31 +17,33 @@ const kEach = (N + kStride - 1u) / kStride;
 fn main(@builtin(workgroup_id) id: vec3u, @builtin(local_invocation_index) t: u32) {
   let row = id.x;
   let at = row * N;
-  var values: array<vec4f, kEach>;
+  var values: array<f32, 4u * kEach>;
   var sum = 0.0;
   for (var e = 0u; e < kEach; e++) {
-    let first = e * kStride + t * 4u;
     for (var j = 0u; j < 4u; j++) {
-      if (first + j < N) { values[e][j] = x[at + first + j]; }
+      let i = e * kStride + t * 4u + j;
+      if (i < N) { values[4u * e + j] = x[at + i]; }
+      sum += values[4u * e + j];
     }
-    sum += (values[e].x + values[e].y) + (values[e].z + values[e].w);
   }
   let mean = row_sum(t, 0u, 1u, sum) / f32(N);
   workgroupBarrier(); // row_sum's memory
   var squares = 0.0;
   for (var e = 0u; e < kEach; e++) {
-    let first = e * kStride + t * 4u;
-    for (var j = 0u; j < 4u; j++) { values[e][j] = select(0.0, values[e][j] - mean, first + j < N); }
-    squares += dot(values[e], values[e]);
+    for (var j = 0u; j < 4u; j++) {
+      let distance = select(0.0, values[4u * e + j] - mean, e * kStride + t * 4u + j < N);
+      values[4u * e + j] = distance;
+      squares += distance * distance;
+    }
   }
   let scale = inverseSqrt(row_sum(t, 0u, 1u, squares) / f32(N) + EPS);
   for (var e = 0u; e < kEach; e++) {
     let first = e * kStride + t * 4u;
-    var made = values[e] * scale;
+    var made = vec4f();
     for (var j = 0u; j < 4u; j++) {
       let i = first + j;
       if (i < N) {
-        made[j] *= weights[i];
+        made[j] = values[4u * e + j] * scale * weights[i];
         if (HAS_BIAS) { made[j] += weights[N + i]; }
         if (HAS_F32) { y[at + i] = made[j]; }
       }

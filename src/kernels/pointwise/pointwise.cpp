@@ -2,6 +2,7 @@
 #include "kernels/pointwise/pointwise.h"
 
 #include "kernels/common/dispatch.h"
+#include "kernels/common/measured.h"
 #include "kernels/pointwise/activate_portable.wgsl.h"
 #include "kernels/pointwise/concat_portable.wgsl.h"
 #include "kernels/pointwise/multiply_portable.wgsl.h"
@@ -13,9 +14,7 @@
 namespace doppler::kernels {
 namespace {
 
-// Small workgroups spread one row over more of the device. Many rows fill it, and it begins only so many workgroups at
-// once: an H200 began one a clock, which took a sum of 4,096 rows to 0.8 TB/s.
-constexpr uint32_t kPointwiseMostInvocations = 64, kPointwiseMostOfManyRows = 256, kPointwiseManyRows = 64;
+constexpr uint32_t kPointwiseMostInvocations = 64;  // of few rows
 constexpr Variant<Scale> kScaleRows[] = {{"scale.portable"}};
 constexpr uint32_t kPointwiseMostOfRow = 256;  // a row of sparsify is of thousands
 constexpr Variant<Xielu> kXieluRows[] = {{"xielu.portable"}};
@@ -39,9 +38,8 @@ Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, 
   if (n == 0)
     return fail(ErrorKind::kInternal, "%s of rows of 0 values.", std::string(launch.variant).c_str());
   DP_CHECK(check_view(x, ctx.max_rows * row_bytes, "x of a pointwise operation"));
-  const uint32_t workgroup =
-      workgroup_for(ctx.plan.caps(), n,
-                    ctx.max_rows > kPointwiseManyRows ? kPointwiseMostOfManyRows : kPointwiseMostInvocations);
+  const uint32_t workgroup = workgroup_for(
+      ctx.plan.caps(), n, ctx.max_rows > kRowsThatFill ? kMostInvocationsOfMany : kPointwiseMostInvocations);
   launch.consts.push_back(u32_const("WORKGROUP", workgroup));
   launch.consts.push_back(u32_const("N", n));
   launch.grid = {.x = (n + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};

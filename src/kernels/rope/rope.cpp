@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/common/measured.h"
 #include "kernels/common/tables.h"
 #include "kernels/rope/rope_kv_norm_portable.wgsl.h"
 #include "kernels/rope/rope_kv_norm_subgroup.wgsl.h"
@@ -16,8 +17,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kRopeMostInvocations = 64, kRopeMostOfManyRows = 256,
-                   kRopeManyRows = 64;  // as in pointwise.cpp
+constexpr uint32_t kRopeMostInvocations = 64;  // of few rows
 constexpr uint32_t kRopeMostOfHead =
     128;  // with norms a workgroup is one head; the largest published have 256 values
 
@@ -146,7 +146,7 @@ Result<void> record(Context& ctx, const RopeKv& op) {
   const bool by_heads = norms || is_q8_0(op);
   const uint32_t head_pairs = cache.padded_head_dim() / 2;
   const uint32_t pairs = heads * head_pairs;
-  const uint32_t most = ctx.max_rows > kRopeManyRows ? kRopeMostOfManyRows : kRopeMostInvocations;
+  const uint32_t most = ctx.max_rows > kRowsThatFill ? kMostInvocationsOfMany : kRopeMostInvocations;
   const uint32_t workgroup = by_heads ? workgroup_for(ctx.plan.caps(), head_pairs, kRopeMostOfHead)
                                       : workgroup_for(ctx.plan.caps(), pairs, most);
   Launch launch{
