@@ -91,6 +91,22 @@ TEST_F(FoldersTest, AreRemovedWithAllInThem) {
   EXPECT_FALSE(is_there(*this / "datei"));
 }
 
+// Windows has a shorter limit for paths that are not given in its long form.
+TEST_F(FoldersTest, PathsMayBeLong) {
+  std::string deep = "tief";
+  while (deep.size() < 400) deep += "/ein langer name für einen ordner";
+  ASSERT_TRUE(make_folders(*this / deep));
+  make(deep + "/文", "text");
+  EXPECT_TRUE(copy_file(*this / (deep + "/文"), *this / (deep + "/zwei"), /*replaces=*/false));
+  EXPECT_TRUE(rename_path(*this / (deep + "/zwei"), *this / (deep + "/drei")));
+  std::vector<std::string> names;
+  EXPECT_TRUE(list_folder(*this / deep, names));
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"drei", "文"}));
+  EXPECT_TRUE(remove_tree(*this / "tief"));
+  EXPECT_FALSE(is_there(*this / "tief"));
+}
+
 TEST(PathTexts, AreTakenApartAndPutTogether) {
   struct Row {
     const char *path, *parent, *name, *stem;

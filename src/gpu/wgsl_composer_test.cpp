@@ -32,7 +32,7 @@ class WgslComposerTest : public testing::Test {
   void file(const std::string& name, const std::string& text) const {
     const std::filesystem::path path = folder_ + "/" + name + ".wgsl";
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
+    std::ofstream(path, std::ios::binary) << text;
   }
   std::string compose(std::string_view entry, const ComposeOptions& options = {}) const {
     const auto text = compose_wgsl(entry, caps_, options);
