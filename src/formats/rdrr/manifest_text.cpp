@@ -134,7 +134,7 @@ class Writer {
 }  // namespace
 
 std::string rdrr_manifest_body(const RdrrManifest& m) {
-  constexpr const char* kSources[] = {"gguf", "huggingface"};
+  constexpr const char* kSourceNames[] = {"gguf", "huggingface"};
   Writer out;
   out.member("format", "rdrr");
   out.member("version", Json::array({m.major, m.minor}));
@@ -142,7 +142,7 @@ std::string rdrr_manifest_body(const RdrrManifest& m) {
   out.member("type", m.type);
   out.member("architecture", m.architecture);
   out.member("quantization", quantization_json(m.quantization));
-  out.member("source", kSources[static_cast<size_t>(m.source)]);
+  out.member("source", kSourceNames[static_cast<size_t>(m.source)]);
   out.member("tokenizer", place_json(m.tokenizer));
   out.member("chat_template", place_json(m.chat_template));
   out.member("generation", m.generation);
