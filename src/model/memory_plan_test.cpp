@@ -141,7 +141,8 @@ TEST(SplitPlan, AModelThatNoCardHoldsFitsTwo) {
   EXPECT_EQ(plan.shares[1].layers.end, config.n_layers);
   EXPECT_EQ(first.weight_bytes + second.weight_bytes, whole.weight_bytes);
   EXPECT_EQ(first.cache_bytes + second.cache_bytes, whole.cache_bytes);
-  EXPECT_NEAR(static_cast<double>(first.total()), static_cast<double>(second.total()), 0.03 * whole.total());
+  EXPECT_NEAR(static_cast<double>(first.total()), static_cast<double>(second.total()),
+              0.03 * static_cast<double>(whole.total()));
 
   // Several sequences share the smallest pool, which leaves a tenth of each card.
   gpu::Caps fuller = card;
