@@ -74,7 +74,7 @@ TEST(Graph, IsCutBetweenLayers) {
   EXPECT_EQ(begin->logits(), Value{4});
   EXPECT_EQ(middle->nodes().size(), 3u);
   EXPECT_EQ(describe(*end),
-            "%0 = input()  [R, 64]\n"
+            "%0 = input() (0)  [R, 64]\n"
             "%1 = linear(%0) blk.2.attn_output  [R, 64]\n"
             "%2 = add(%0, %1)  [R, 64]\n"
             "%3 = linear(%2) output  [R, 100]\n");
