@@ -267,7 +267,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
                             &views_.state));
   DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", (rows + (drafts_ ? 1 : 0)) * 4, &views_.tokens));
   DP_CO_TRY(logits_, co_await buffer(builder, "logits", logits_rows * result_dim() * 4, &views_.logits));
-  DP_CO_CHECK(co_await make_stream_buffers(builder));
+  if (!formats::is_whole(config_)) DP_CO_CHECK(co_await make_stream_buffers(builder));
   if (config_.n_token_types != 0) {
     DP_CO_TRY(token_types_, co_await buffer(builder, "token_types", rows * 4, &views_.token_types));
   }
