@@ -1,3 +1,4 @@
+// Who gets how many drafts: gains, accounts and what was asked for.
 #include "engine/scheduler/draft_shares.h"
 
 #include <gtest/gtest.h>

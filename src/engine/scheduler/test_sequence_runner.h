@@ -114,7 +114,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t adapter_slots = 0, adapter_loads = 0;
   std::optional<Completion<Result<void>>> plans_made;
   std::vector<uint32_t> draft_kinds;  // rows of steps that draft; empty: it cannot draft
-  void arrive();  // what read_block() has read so far; tokens() does it too
+  void arrive();                      // what read_block() has read so far; tokens() does it too
 
  private:
   struct Position {
