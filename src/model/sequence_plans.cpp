@@ -43,13 +43,16 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
 
 Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
   DP_CO_TRY(readback_, co_await device_.create_readback_ring(
-                           tickets_, max_steps() * tables_.sequences * kSequencePlansWord));
+                           tickets_, most_entries() * tables_.sequences * kSequencePlansWord));
   // A part of a model may have no layer with keys and values.
   const uint64_t bytes = std::max(block_bytes(), kSequencePlansWord);
   DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, bytes));
   reading_.assign(block_reads, false);
   co_return Result<void>();
 }
+
+// Of a ticket, for each slot: its steps, or one step's rows with drafts.
+uint32_t SequencePlans::most_entries() const { return std::max(max_steps(), kernels::kMostDraftRows); }
 
 uint32_t SequencePlans::max_steps() const { return buffers_.table ? 1 : kMostSteps; }
 

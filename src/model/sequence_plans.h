@@ -146,6 +146,7 @@ class SequencePlans final : public SequenceRunner {
     bool operator==(const RowOwner&) const = default;
   };
   const gpu::Plan& plan(const std::string& name) const;
+  uint32_t most_entries() const;
   Result<void> check_slot(uint32_t slot) const;
   Result<void> check_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
