@@ -51,7 +51,7 @@ Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
   co_return Result<void>();
 }
 
-// Of a ticket, for each slot: its steps, or one step's rows with drafts.
+// The most entries of a ticket for each slot: its steps, or one step's rows with drafts.
 uint32_t SequencePlans::most_entries() const { return std::max(max_steps(), kernels::kMostDraftRows); }
 
 uint32_t SequencePlans::max_steps() const { return buffers_.table ? 1 : kMostSteps; }

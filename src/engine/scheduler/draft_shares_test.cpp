@@ -1,4 +1,4 @@
-// Who gets how many drafts: gains, accounts and what was asked for.
+// The drafts that each sequence may have: gains, accounts, and requests that always draft.
 #include "engine/scheduler/draft_shares.h"
 
 #include <gtest/gtest.h>
