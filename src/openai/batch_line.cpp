@@ -10,7 +10,7 @@ namespace doppler::openai {
 namespace {
 
 constexpr std::string_view kIdPrefix = "batch_req_";
-constexpr std::string_view kOpening = R"({"id":"batch_req_)";  // as to_text() writes it
+constexpr std::string_view kBatchLineOpening = R"({"id":"batch_req_)";  // as to_text() writes it
 
 uint64_t seed_of(std::string_view custom_id) {
   const Sha256 digest = sha256(text_bytes(custom_id));
@@ -132,8 +132,8 @@ Result<WrittenLine> parse_written_line(std::string_view text) {
 }
 
 bool may_begin_line(std::string_view torn) {
-  const size_t common = std::min(torn.size(), kOpening.size());
-  return torn.substr(0, common) == kOpening.substr(0, common);
+  const size_t common = std::min(torn.size(), kBatchLineOpening.size());
+  return torn.substr(0, common) == kBatchLineOpening.substr(0, common);
 }
 
 }  // namespace doppler::openai

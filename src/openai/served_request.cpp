@@ -185,9 +185,9 @@ Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const Gen
 }
 
 std::string field_of(std::string_view sentence) {
-  constexpr std::string_view kOpening = "Field \"";
-  if (!sentence.starts_with(kOpening)) return {};
-  const std::string_view rest = sentence.substr(kOpening.size());
+  constexpr std::string_view kFieldOpening = "Field \"";
+  if (!sentence.starts_with(kFieldOpening)) return {};
+  const std::string_view rest = sentence.substr(kFieldOpening.size());
   return std::string(rest.substr(0, rest.find('"')));
 }
 

@@ -9,7 +9,7 @@
 namespace doppler::tokenizer {
 namespace {
 
-using Kind = NormaliserStep::Kind;
+using StepKind = NormaliserStep::Kind;
 
 // Calls edit(code, out) for every character, which appends what it becomes; stray bytes are kept.
 template <class Edit>
@@ -140,14 +140,14 @@ Result<Normaliser> Normaliser::create(std::vector<NormaliserStep> steps) {
   for (const NormaliserStep& step : steps) {
     out.patterns_.push_back(nullptr);
     out.maps_.push_back(nullptr);
-    if (step.kind == Kind::kReplace && step.from.empty()) {
+    if (step.kind == StepKind::kReplace && step.from.empty()) {
       return fail(ErrorKind::kInvalidInput, "A normaliser of the tokenizer replaces the empty text.");
     }
-    if (step.kind == Kind::kReplacePattern) {
+    if (step.kind == StepKind::kReplacePattern) {
       DP_TRY(Regex regex, Regex::compile(step.from));
       out.patterns_.back() = std::make_unique<Regex>(std::move(regex));
     }
-    if (step.kind == Kind::kCharacterMap) {
+    if (step.kind == StepKind::kCharacterMap) {
       DP_TRY(CharacterMap map, CharacterMap::create(step.from));
       out.maps_.back() = std::make_unique<CharacterMap>(std::move(map));
     }
@@ -162,61 +162,61 @@ std::string Normaliser::apply(std::string_view text, bool at_start) const {
     const NormaliserStep& step = steps_[i];
     const bool there = std::string_view(out).starts_with(step.to);
     switch (step.kind) {
-      case Kind::kNfc:
+      case StepKind::kNfc:
         out = normalise(out, NormalForm::kNfc);
         break;
-      case Kind::kNfd:
+      case StepKind::kNfd:
         out = normalise(out, NormalForm::kNfd);
         break;
-      case Kind::kNfkc:
+      case StepKind::kNfkc:
         out = normalise(out, NormalForm::kNfkc);
         break;
-      case Kind::kNfkd:
+      case StepKind::kNfkd:
         out = normalise(out, NormalForm::kNfkd);
         break;
-      case Kind::kLowercase:
+      case StepKind::kLowercase:
         out = lower_case(out);
         break;
-      case Kind::kStripAccents:
+      case StepKind::kStripAccents:
         out = strip_accents<is_accent>(out);
         break;
-      case Kind::kStripBertAccents:
+      case StepKind::kStripBertAccents:
         out = strip_accents<is_bert_accent>(out);
         break;
-      case Kind::kNmt:
+      case StepKind::kNmt:
         out = nmt(out);
         break;
-      case Kind::kByteLevel:
+      case StepKind::kByteLevel:
         out = byte_level(out);
         break;
-      case Kind::kReplace:
+      case StepKind::kReplace:
         out = replace(out, step.from, step.to);
         break;
-      case Kind::kReplacePattern:
+      case StepKind::kReplacePattern:
         out = replace_pattern(out, *patterns_[i], step.to);
         break;
-      case Kind::kPrepend:
+      case StepKind::kPrepend:
         if (!out.empty()) out.insert(0, step.to);
         break;
-      case Kind::kPrependUnlessThere:
+      case StepKind::kPrependUnlessThere:
         if (!out.empty() && !there) out.insert(0, step.to);
         break;
-      case Kind::kPrependAtStart:
+      case StepKind::kPrependAtStart:
         if (!out.empty() && !there && at_start) out.insert(0, step.to);
         break;
-      case Kind::kStripLeft:
+      case StepKind::kStripLeft:
         out = strip(out, true);
         break;
-      case Kind::kStripRight:
+      case StepKind::kStripRight:
         out = strip(out, false);
         break;
-      case Kind::kCleanText:
+      case StepKind::kCleanText:
         out = clean_text(out);
         break;
-      case Kind::kSpaceCjk:
+      case StepKind::kSpaceCjk:
         out = space_cjk(out);
         break;
-      case Kind::kCharacterMap:
+      case StepKind::kCharacterMap:
         out = maps_[i]->apply(out);
         break;
     }

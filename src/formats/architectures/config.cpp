@@ -26,8 +26,8 @@ struct Range {
 }  // namespace
 
 const char* pooling_name(Pooling pooling) {
-  constexpr const char* kNames[] = {"none", "mean", "cls", "last"};
-  return kNames[static_cast<size_t>(pooling)];
+  constexpr const char* kPoolingNames[] = {"none", "mean", "cls", "last"};
+  return kPoolingNames[static_cast<size_t>(pooling)];
 }
 
 bool is_embedding_model(const ModelConfig& config) { return config.pooling.kind != Pooling::kNone; }

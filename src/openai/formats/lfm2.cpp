@@ -8,7 +8,7 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kOpening = "<|tool_call_start|>", kLfm2Closing = "<|tool_call_end|>";
+constexpr std::string_view kLfm2Opening = "<|tool_call_start|>", kLfm2Closing = "<|tool_call_end|>";
 
 class Lfm2Reader : public CallReader {
  public:
@@ -70,8 +70,8 @@ void prepare_lfm2(ChatFields& chat, std::string_view source) {
     for (const Json& call : message["tool_calls"])
       calls += (calls.empty() ? "" : ", ") + python_call(call["function"]);
     const auto content = get_string(message, "content");
-    message["content"] = (content ? content->value_or("") : "") + std::string(kOpening) + "[" + calls + "]" +
-                         std::string(kLfm2Closing);
+    message["content"] = (content ? content->value_or("") : "") + std::string(kLfm2Opening) + "[" + calls +
+                         "]" + std::string(kLfm2Closing);
   }
 }
 
