@@ -151,6 +151,7 @@ class Schedule {
   void add_drafts(const RunnerShape& shape, Request& request) {
     if (!drafts_ || chance(40) || request.tokens.size() >= shape.ctx_len) return;
     request.settings.drafter = model::Drafter::kLookup;
+    request.settings.greedy = chance(50);  // such a step has another plan
     request.settings.prediction = TestSequenceRunner::alone(shape, request.tokens, request.settings);
     for (uint32_t& token : request.settings.prediction) token += chance(8) ? 1 : 0;
     request.drafts =

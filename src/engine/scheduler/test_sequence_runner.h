@@ -54,7 +54,10 @@ class TestSequenceRunner final : public model::SequenceRunner {
   }
   uint32_t window_block_count() const override { return static_cast<uint32_t>(window_blocks_.size()); }
 
-  std::span<const uint32_t> draft_rows(const model::DraftNeed&) const override { return draft_kinds; }
+  std::span<const uint32_t> draft_rows(const model::DraftNeed& need) const override {
+    asked_need_ = need;
+    return draft_kinds;
+  }
 
   Result<void> check(const model::GenerationSettings& settings) const override;
   bool is_prepared(const model::GenerationSettings& settings) const override {
@@ -161,6 +164,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   std::optional<Completion<bool>> gate_;
   std::vector<Completion<bool>> reading_;
   uint32_t next_ticket_ = 1;
+  mutable model::DraftNeed asked_need_;  // of the rows that were asked for last
 };
 
 }  // namespace doppler::engine::testing

@@ -15,6 +15,9 @@ Result<model::Ticket> TestSequenceRunner::decode_drafts(std::span<const uint32_t
   Call call{.decoding = {decoding.begin(), decoding.end()}, .steps = 1};
   std::vector<uint32_t> result(size_t{asked.rows} * shape_.sequences, kernels::kNoToken);
   uint32_t all = 0;
+  model::DraftNeed need = draft_need_of(slots_[decoding[0]].settings);
+  for (const uint32_t slot : decoding) need = together(need, draft_need_of(slots_[slot].settings));
+  EXPECT_EQ(need, asked_need_) << "the rows that were asked for are of other slots";
   for (size_t i = 0; i < decoding.size(); ++i) {
     const uint32_t slot = decoding[i];
     EXPECT_EQ(slots_[slot].outstanding, 0u) << "slot " << slot << " drafts before its tokens are known";
