@@ -156,12 +156,11 @@ Result<bool> Scheduler::queue_step() {
     }
     if (drafts && !in_flight_.empty()) return false;  // the host knows the tokens first
     const uint32_t wanted = steps.steps * steps.submits * steps.rows;
-    const size_t offered = decoding.size();
     uint32_t all = wanted;
     DP_CHECK(grow(decoding, all));
     if (all < wanted) steps = {.steps = all};
-    // Blocks are short. A plan for those who are left need not have as many rows, so the step goes without drafts.
-    if (drafts && (all < wanted || decoding.size() < offered)) steps = {};
+    // Blocks are short, and growth may have left some out. Plans for the others may have fewer rows.
+    if (drafts && all < wanted) steps = {};
   }
   std::vector<Sequence*> prompts;  // after grow(), which may have preempted one
   std::ranges::copy_if(running_, std::back_inserter(prompts), in_prefill);

@@ -164,7 +164,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   std::optional<Completion<bool>> gate_;
   std::vector<Completion<bool>> reading_;
   uint32_t next_ticket_ = 1;
-  mutable model::DraftNeed asked_need_;  // of the rows that were asked for last
+  mutable model::DraftNeed asked_need_;  // of the last draft_rows()
 };
 
 }  // namespace doppler::engine::testing
