@@ -35,6 +35,7 @@ using TunedRunner = std::unique_ptr<model::PlanRunner>;
 Result<TunedRunner> load_runner(gpu::Device& device, const formats::Checkpoint& checkpoint,
                                 model::RunnerOptions options) {
   options.drafting = model::Drafting::kOff;  // steps of a token
+  options.images = false;                    // the text's kernels
   return gpu::run_to_completion(device, model::PlanRunner::load(device, checkpoint, std::move(options), {}));
 }
 

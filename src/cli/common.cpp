@@ -17,6 +17,7 @@
 #include "engine/device_plan_native.h"
 #include "engine/model_options.h"
 #include "formats/file_set_native.h"
+#include "formats/projector/projector.h"
 #include "formats/synth/synthetic_model.h"
 #include "gpu/device_list.h"
 #include "kernels/catalogue.h"
@@ -261,6 +262,15 @@ Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::st
                                                                    const std::string& synthetic) {
   DP_TRY(std::unique_ptr<formats::FileSet> files, named_files(model, synthetic));
   return run_now(formats::open_checkpoint(std::move(files)));
+}
+
+Result<std::unique_ptr<formats::Checkpoint>> open_named_projector(formats::Checkpoint& model,
+                                                                  const std::string& mmproj) {
+  std::unique_ptr<formats::FileSet> given;
+  if (!mmproj.empty()) {
+    DP_TRY(given, formats::open_file_set(mmproj));
+  }
+  return run_now(formats::open_projector(model, std::move(given)));
 }
 
 Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const std::string& model) {

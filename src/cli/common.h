@@ -49,6 +49,9 @@ Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, 
 // The same, opened: headers and tables, no weights and no GPU.
 Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::string& model,
                                                                    const std::string& synthetic);
+// The file of the model's vision tower: --mmproj, or the one beside the model. Null: the model has none.
+Result<std::unique_ptr<formats::Checkpoint>> open_named_projector(formats::Checkpoint& model,
+                                                                  const std::string& mmproj);
 // The tokenizer of the named model, without a GPU. Error: it has none that can be used.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const std::string& model);
 // $DOPPLER_MODEL, or models/storyteller.gguf of the installation.

@@ -69,6 +69,11 @@ Result<Recorded> record(const GraphFlags& flags) {
     DP_TRY(const uint32_t groups, gpu::run_to_completion(*real, kernels::count_co_resident(*real)));
     words = kernels::words_of_co_resident_groups(groups);
   }
+  std::unique_ptr<formats::Checkpoint> projector;
+  if (options.images) {
+    DP_TRY(projector, open_named_projector(*checkpoint, load.mmproj));
+    options.projector = projector.get();
+  }
   out.device = std::make_unique<gpu::RecordingDevice>(out.caps, std::move(words));
   DP_TRY(out.runner, gpu::run_to_completion(*out.device, model::PlanRunner::load(*out.device, *checkpoint,
                                                                                  std::move(options), {})));

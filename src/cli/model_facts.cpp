@@ -46,11 +46,7 @@ void add_tensors(const formats::Checkpoint& checkpoint, const std::string& name,
 }
 
 Result<bool> finds_tower(formats::Checkpoint& checkpoint, const std::string& mmproj) {
-  std::unique_ptr<formats::FileSet> given;
-  if (!mmproj.empty()) {
-    DP_TRY(given, formats::open_file_set(mmproj));
-  }
-  DP_TRY(const auto projector, run_now(formats::open_projector(checkpoint, std::move(given))));
+  DP_TRY(const auto projector, open_named_projector(checkpoint, mmproj));
   DP_TRY(const auto files, run_now(formats::read_vision_files(checkpoint, projector.get())));
   if (!files) return false;
   DP_TRY(const auto tower, formats::read_tower(*files));

@@ -140,9 +140,9 @@ Result<void> Lowering::keep_states() {
 kernels::Context Lowering::context_of(uint32_t index, Value input) const {
   kernels::Context ctx = ctx_;
   ctx.max_rows = rows_[input.index];
-  if (selected_[input.index] && io_.logits_rows == LogitsRows::kSampled) {
-    ctx.state = io_.sampled_state;
-    ctx.fixed_rows = ctx.max_rows;
+  if (selected_[input.index]) {
+    ctx.fixed_rows = ctx.max_rows;  // the step has more rows than the selection
+    if (io_.logits_rows == LogitsRows::kSampled) ctx.state = io_.sampled_state;
   }
   ctx.op_label = node(index).op_label;
   return ctx;

@@ -31,9 +31,28 @@ std::string committed_path() { return std::string(DOPPLER_SOURCE_DIR) + "/tests/
 
 void complain(const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); }
 
+// The plan that chooses one token of a step of many rows has logits of one row. What wrote more would write over other
+// buffers.
+bool chooses_one(std::string_view plan) {
+  return !plan.starts_with("draft") && (plan.ends_with(".greedy") || plan.ends_with(".sample"));
+}
+Result<void> check_logits_rows(gpu::PlanText& text, const gpu::Plan& plan) {
+  if (!chooses_one(plan.name)) return {};
+  for (const gpu::CommandText& command : text.commands(plan)) {
+    const bool writes = std::ranges::any_of(
+        command.bindings, [](const std::string& binding) { return binding.starts_with("rw logits+"); });
+    if (writes && command.grid.contains("rows")) {
+      return fail(ErrorKind::kInternal, "%s of the plan %s writes logits for all rows of the step (%s).",
+                  command.label.c_str(), plan.name.c_str(), command.grid.c_str());
+    }
+  }
+  return {};
+}
+
 Result<Digests> digests_of(const std::string& model) {
   DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint, open_model(model));
   Digests digests;
+  Result<void> checked;
   for (const std::string_view lane : lane_names(model)) {
     for (const Fixture& fixture : fixtures()) {
       const auto key = [&](std::string_view plan) {
@@ -43,12 +62,15 @@ Result<Digests> digests_of(const std::string& model) {
           {.model = model, .lane = lane, .fixture = &fixture}, *checkpoint,
           [&](gpu::PlanText& text, std::span<const gpu::Plan> plans) {
             for (const gpu::Plan& plan : plans) {
+              if (checked) checked = check_logits_rows(text, plan);
               digests[key(plan.name)] = format_text("%s/%zu", text.digest(plan).c_str(), plan.entries.size());
             }
           },
           [&](std::string_view kind, const std::string& sentence) {
             digests[key(kind)] = "refused: " + sentence;
           });
+      DP_CHECK_WHILE(checked, "recording %s, lane %s, fixture %s", model.c_str(), std::string(lane).c_str(),
+                     std::string(fixture.name).c_str());
     }
   }
   return digests;

@@ -71,3 +71,10 @@ $ doppler run $FLAGS -m text.gguf --mmproj mmproj-2.gguf --image $IMAGES/b.png -
 needs webgpu model vision
 $ doppler run $FLAGS --image $IMAGES/b.png hi 2>&1 | grep -v "No GPU"
 doppler: This model reads no pictures.
+
+== the mathematics and the kernels of models that see
+needs webgpu vision
+$ doppler graph $FLAGS -m $VISION/gemma3 --plan images.greedy | grep -c "^%"
+~[1-9][0-9]*
+$ export XDG_CACHE_HOME=$PWD/cache && doppler tune $FLAGS -m $VISION/gemma3 --budget 1 | grep -c "^Stored in"
+1
