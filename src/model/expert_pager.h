@@ -45,7 +45,8 @@ struct PagingFigures {
 
 struct PagingShape {
   uint32_t n_experts = 0, n_used = 0, n_slots = 0;
-  uint32_t chunk = 0;  // rows of a step at most
+  uint32_t rows = 0;        // of a step at most
+  uint32_t least_rows = 0;  // kernels::Context::least_rows
 };
 
 // The buffers of a step's routes: lowering::PagedRoutes.
@@ -66,7 +67,8 @@ class ExpertPager {
                                                          RouteBuffers buffers);
 
   // Replays all parts of a plan but the last, and gives that: submitting it ends the step. One step at a time.
-  Task<Result<const gpu::Plan*>> run(const gpu::Plan& plan, uint32_t rows);
+  // `before`: replayed once, before all of it; null: nothing.
+  Task<Result<const gpu::Plan*>> run(const gpu::Plan& plan, uint32_t rows, const gpu::Plan* before = nullptr);
 
   const PagingShape& shape() const { return shape_; }
   const PagingFigures& figures() const { return figures_; }

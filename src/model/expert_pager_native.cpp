@@ -91,7 +91,7 @@ Task<Result<std::unique_ptr<ExpertPager>>> ExpertPager::make(gpu::Device& device
     page->second.weights.push_back(std::move(weight));
   }
   DP_CO_TRY(pager->readback_,
-            co_await device.create_readback_ring(1, uint64_t{shape.chunk} * 2 * shape.n_used * 4));
+            co_await device.create_readback_ring(1, uint64_t{shape.rows} * 2 * shape.n_used * 4));
   DP_CO_CHECK(co_await pager->prepare());
   co_return pager;
 }
@@ -159,10 +159,15 @@ const std::vector<gpu::Plan>& ExpertPager::parts_of(const gpu::Plan& plan) {
   return parts;
 }
 
-Task<Result<const gpu::Plan*>> ExpertPager::run(const gpu::Plan& plan, uint32_t rows) {
-  if (plan.parts.empty()) co_return &plan;
-  const std::vector<gpu::Plan>& parts = parts_of(plan);
+Task<Result<const gpu::Plan*>> ExpertPager::run(const gpu::Plan& plan, uint32_t rows,
+                                                const gpu::Plan* before) {
   std::vector<gpu::Work> works;
+  if (before) works.push_back({.plan = before});
+  if (plan.parts.empty()) {
+    DP_CO_CHECK(device_.submit(works));
+    co_return &plan;
+  }
+  const std::vector<gpu::Plan>& parts = parts_of(plan);
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     const gpu::Work work{.plan = &parts[i], .rows = rows};
     const uint32_t tag = plan.parts[i].tag;
@@ -298,7 +303,8 @@ Result<void> ExpertPager::write_routes(const Page& page, const ExpertSlots::Turn
     slots[i] = slot == kNoPlace ? nowhere : slot;
   }
   DP_CHECK(device_.write(*buffers_.slot_routes, 0, bytes_of(slots)));
-  if (max_rows <= kernels::kMaxNarrowRows) return {};  // no product of so few rows reads groups
+  if (std::max(max_rows, shape_.least_rows) <= kernels::kMaxNarrowRows)
+    return {};  // no product of so few rows reads groups
   return device_.write(*buffers_.slot_groups, 0, bytes_of(groups_of(slots, max_rows)));
 }
 

@@ -93,6 +93,15 @@ uint32_t read_positions(const formats::ModelConfig& config) {
   return config.sliding_window + kernels::kMostTileKeys - 1;
 }
 
+namespace {
+
+// It counts all layers. The estimate has all experts.
+uint64_t bytes_of_one_expert(const MemoryEstimate& estimate, const formats::ModelConfig& config) {
+  return (estimate.expert_bytes + config.moe.n_experts - 1) / config.moe.n_experts;
+}
+
+}  // namespace
+
 MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelConfig& config,
                            const formats::Checkpoint& checkpoint, const gpu::Caps& caps,
                            CacheLengths lengths) {
@@ -105,6 +114,11 @@ MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelCon
   if (options.layer_table_on_host) {
     keep_layer_table_on_host(estimate, config, checkpoint, layout.exact,
                              options.chunk + options.max_sequences);
+  }
+  if (options.expert_slots != 0) {
+    const uint64_t of_one = bytes_of_one_expert(estimate, config);
+    estimate.weight_bytes -= of_one * (config.moe.n_experts - options.expert_slots);
+    estimate.expert_bytes = of_one * options.expert_slots;
   }
   return estimate;
 }
@@ -219,8 +233,12 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   return {};
 }
 
-Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats::ModelConfig& config,
-                                     const gpu::Caps& caps, MemoryEstimate& estimate) {
+Result<void> choose_expert_slots(RunnerOptions& options, const formats::ModelConfig& config,
+                                 const formats::Checkpoint& checkpoint, const gpu::Caps& caps) {
+  const MemoryEstimate estimate =
+      estimate_of(options, config, checkpoint, caps,
+                  {.ctx_len = std::max(options.ctx_len, options.pool_tokens),
+                   .ring_len = options.max_sequences != 0 ? 0 : ring_len_of(options, config)});
   const uint32_t experts = config.moe.n_experts, used = config.moe.n_used;
   uint64_t budget = options.expert_bytes;
   const bool is_asked = budget != 0;
@@ -230,39 +248,36 @@ Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats
   if (is_asked) {
     if (!pages_experts()) return refuse("a browser keeps all experts in GPU memory");
     if (estimate.expert_bytes == 0) return refuse("the model has none");
-    if (options.max_sequences != 0)
-      return refuse("they are for one sequence, and the model is loaded for several");
     if (options.policy.name == "persistent") return refuse("the lane persistent does not stop for them");
   } else {
     const bool is_too_large = caps.memory_bytes != 0 && estimate.total() > caps.memory_bytes;
-    if (!is_too_large || estimate.expert_bytes == 0 || !pages_experts() || options.max_sequences != 0 ||
+    if (!is_too_large || estimate.expert_bytes == 0 || !pages_experts() ||
         options.policy.name == "persistent") {
-      return 0u;
+      return {};
     }
     // A tenth is left to what else the device has to hold.
     const uint64_t usable = caps.memory_bytes / 10 * 9, others = estimate.total() - estimate.expert_bytes;
     budget = usable > others ? usable - others : 0;
   }
-  const uint64_t of_one = (estimate.expert_bytes + experts - 1) / experts;  // of all layers
+  const uint64_t of_one = bytes_of_one_expert(estimate, config);
   const auto slots =
       static_cast<uint32_t>(std::min<uint64_t>(experts, budget / std::max<uint64_t>(of_one, 1)));
-  if (slots == experts) return 0u;
+  if (slots == experts) return {};
   if (slots < used) {
-    if (!is_asked) return 0u;  // check_memory() says what is missing
+    if (!is_asked) return {};  // check_memory() says what is missing
     return fail(ErrorKind::kInvalidInput,
                 "Experts were given %s (--expert-memory); the %u of one token take %s, all %u take %s.",
                 format_bytes(budget).c_str(), used, format_bytes(of_one * used).c_str(), experts,
                 format_bytes(estimate.expert_bytes).c_str());
   }
-  estimate.weight_bytes -= of_one * (experts - slots);
-  estimate.expert_bytes = of_one * slots;
+  options.expert_slots = slots;
   if (!is_asked) {
     log(LogLevel::kWarning,
         "The device has no memory for all experts: %u of %u a layer lie there, the others are read from the "
         "file when they are chosen.",
         slots, experts);
   }
-  return slots;
+  return {};
 }
 
 Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, RunnerOptions options,
@@ -280,10 +295,11 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   estimate.cache_format = options.cache_format;
   DP_TRY(options.layer_table_on_host, choose_layer_table(options, estimate.config, checkpoint, caps));
   estimate.layer_table_on_host = options.layer_table_on_host;
+  DP_CHECK(choose_expert_slots(options, estimate.config, checkpoint, caps));
+  estimate.expert_slots = options.expert_slots;
   estimate.memory =
       estimate_of(options, estimate.config, checkpoint, caps,
                   {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, estimate.config)});
-  DP_TRY(estimate.expert_slots, choose_expert_slots(options, estimate.config, caps, estimate.memory));
   return estimate;
 }
 

@@ -35,11 +35,11 @@ Result<bool> choose_layer_table(const RunnerOptions& options, const formats::Mod
 // Errors: more slots than kMaxSequences; a pool smaller than one block.
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
                        const formats::Checkpoint& checkpoint, const gpu::Caps& caps);
-// The number of experts of each layer that lie on the device at a time; 0: all. The estimate becomes that of so many.
-// Errors: a budget (RunnerOptions::expert_bytes) for a model without experts, of several sequences, of the lane
-// persistent, or too small for the experts of one token.
-Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats::ModelConfig& config,
-                                     const gpu::Caps& caps, MemoryEstimate& estimate);
+// Sets the number of experts of each layer that lie on the device at a time (RunnerOptions::expert_slots).
+// Errors: a budget (RunnerOptions::expert_bytes) for a model without experts, of the lane persistent, or too small for
+// the experts of one token.
+Result<void> choose_expert_slots(RunnerOptions& options, const formats::ModelConfig& config,
+                                 const formats::Checkpoint& checkpoint, const gpu::Caps& caps);
 // The layout of weights for this device and lane.
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy);
 

@@ -163,16 +163,16 @@ Result<bool> OneSequence::write_prompt(const Piece& piece) {
   return has_images;
 }
 
-Result<OneSequence::Step> OneSequence::open_prompt(const Piece& piece) {
+Result<OpenStep> OneSequence::open_prompt(const Piece& piece) {
   DP_TRY(const bool has_images, write_prompt(piece));
   const bool greedy = takes_greedy_plan(settings_);
   if (piece.sample && !greedy) DP_CHECK(write_past());
   const std::string_view kind = !piece.sample ? "" : greedy ? ".greedy" : ".sample";
   const gpu::Plan& plan = has_images ? parts_.image_plan(kind) : parts_.prompt_plan(kind, host_state_.rows);
-  return Step{.plan = &parts_.choices->of(plan, choices()),
-              .rows = host_state_.rows,
-              .entries = piece.sample ? 1u : 0u,
-              .is_prompt = true};
+  return OpenStep{.plan = &parts_.choices->of(plan, choices()),
+                  .rows = host_state_.rows,
+                  .ticket = next_ticket(piece.sample ? 1 : 0, 1),
+                  .is_prompt = true};
 }
 
 // Writes the part of the text that the host knows and the drafter lookup searches. The GPU adds the rest. A prediction
@@ -221,17 +221,17 @@ uint32_t OneSequence::draft_rounds(const DecodeSteps& asked) const {
   return std::min({asked.steps * asked.submits, kMaxBatch / asked.rows, until_wrap / asked.rows});
 }
 
-OneSequence::Step OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
+OpenStep OneSequence::open_draft(uint32_t rounds, uint32_t rows) {
   host_state_.pos += rows * rounds;  // at most: tokens() takes off what was left out
   const bool searches = need().drafter == Drafter::kLookup;
   return {.before = searches ? &parts_.drafts->text_plan() : nullptr,
           .plan = &parts_.drafts->plan(need(), rows),
           .rows = rows,
           .last_times = rounds,
-          .entries = rows * rounds};
+          .ticket = next_ticket(rows * rounds, rows)};
 }
 
-Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
+Result<OpenStep> OneSequence::open_decode(const DecodeSteps& asked) {
   if (const uint32_t rounds = draft_rounds(asked); rounds != 0) {
     if (need().drafter == Drafter::kGiven) {
       DP_CHECK(write_given(asked));
@@ -255,36 +255,36 @@ Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
   if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
   host_state_.pos += all;
   const uint32_t before_last = (all - 1) / asked.steps;
-  return Step{.plan = &parts_.choices->of(parts_.decode_plan(greedy, pos + all), choices()),
-              .times = asked.steps,
-              .submits = 1 + before_last,
-              .last_times = all - before_last * asked.steps,
-              .entries = all};
+  return OpenStep{.plan = &parts_.choices->of(parts_.decode_plan(greedy, pos + all), choices()),
+                  .times = asked.steps,
+                  .submits = 1 + before_last,
+                  .last_times = all - before_last * asked.steps,
+                  .ticket = next_ticket(all, 1)};
 }
 
-Ticket OneSequence::next_ticket(uint32_t entries, uint32_t ahead) const {
-  return {.slot = (next_slot_ + ahead) % parts_.tickets,
+Ticket OneSequence::next_ticket(uint32_t entries, uint32_t rows) const {
+  return {.slot = next_slot_,
           .count = entries,
-          .has_logprobs = entries != 0 && settings_.sampling.logprobs != 0};
+          .has_logprobs = entries != 0 && settings_.sampling.logprobs != 0,
+          .rows = rows};
 }
 
 // Without entries the ticket brings a word that means nothing, at the step's end.
-Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
-  const TraceSpan span(last.name);
+Result<Ticket> OneSequence::close(const OpenStep& step) {
+  const TraceSpan span(step.plan->name);
   for (uint32_t i = 1; i < step.submits; ++i) {
-    const gpu::Work work{.plan = &last, .rows = step.rows, .times = step.times};
+    const gpu::Work work{.plan = step.plan, .rows = step.rows, .times = step.times};
     DP_CHECK(device_.submit({&work, 1}));
   }
-  Ticket ticket = next_ticket(step.entries);
-  if (!step.is_prompt) ticket.rows = step.rows;
+  const Ticket& ticket = step.ticket;
   const uint32_t entry = ring_index_ % kernels::kTokenRing;
   const gpu::Work works[] = {{.plan = step.before},
-                             {.plan = &last, .rows = step.rows, .times = step.last_times}};
+                             {.plan = step.plan, .rows = step.rows, .times = step.last_times}};
   const gpu::ReadbackRequest of_tokens{.ring = &readback_,
                                        .slot = ticket.slot,
                                        .from = {.buffer = parts_.ring->id(),
                                                 .offset = entry * kOneSequenceWord,
-                                                .bytes = std::max(1u, step.entries) * kOneSequenceWord}};
+                                                .bytes = std::max(1u, ticket.count) * kOneSequenceWord}};
   const gpu::ReadbackRequest request =
       parts_.stream ? parts_.stream->request(ticket.slot, step.rows) : of_tokens;
   DP_CHECK(device_.submit(std::span(works).subspan(step.before ? 0 : 1), &request));
@@ -294,12 +294,12 @@ Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
                                        .slot = ticket.slot,
                                        .from = {.buffer = parts_.choices->logprobs()->id(),
                                                 .offset = entry * kEntry,
-                                                .bytes = step.entries * kEntry}};
+                                                .bytes = ticket.count * kEntry}};
     DP_CHECK(device_.submit({}, &entries));
   }
-  if (parts_.watch && step.entries != 0) DP_CHECK(parts_.watch->note(ticket.slot));
+  if (parts_.watch && ticket.count != 0) DP_CHECK(parts_.watch->note(ticket.slot));
   next_slot_ = (next_slot_ + 1) % parts_.tickets;
-  ring_index_ += step.entries;
+  ring_index_ += ticket.count;
   if (!step.is_prompt) return ticket;
   host_state_.pos += step.rows;
   parts_.cache->note_end(host_state_.pos);
@@ -307,18 +307,14 @@ Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
   return ticket;
 }
 
-Result<Ticket> OneSequence::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
+Result<OpenStep> OneSequence::open(std::span<const uint32_t> decoding, std::span<const Piece> pieces,
+                                   const DecodeSteps& steps) {
+  if (pieces.empty()) return open_decode(steps);
   if (!decoding.empty() || pieces.size() != 1) {
     return fail(ErrorKind::kInternal, "A step of one sequence has %zu decoding slots and %zu pieces.",
                 decoding.size(), pieces.size());
   }
-  DP_TRY(const Step step, open_prompt(pieces[0]));
-  return close(step, *step.plan);
-}
-
-Result<Ticket> OneSequence::decode(std::span<const uint32_t>, const DecodeSteps& steps) {
-  DP_TRY(const Step step, open_decode(steps));
-  return close(step, *step.plan);
+  return open_prompt(pieces[0]);
 }
 
 Task<Result<std::vector<uint32_t>>> OneSequence::tokens(Ticket ticket) {

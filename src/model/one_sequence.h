@@ -1,8 +1,8 @@
 // The steps of a model for one sequence: what the host writes before a step, which plan it submits, what it reads
 // back. Keys and values lie in the order of their positions, without blocks. continues_from() says where its text can
 // go on. PlanRunner loads it: buffers, cache and plans are that one's. Contract: sequence_runner.h. Read next:
-// kernels/common/step_state.h and kernels/step/step.h (how the GPU moves the state on), paged_sequence.h (experts
-// that are not all on the device).
+// kernels/common/step_state.h and kernels/step/step.h (how the GPU moves the state on), paged_runner.h (experts that
+// are not all on the device).
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@
 #include "model/host_table.h"
 #include "model/image_inputs.h"
 #include "model/kv_cache.h"
+#include "model/open_step.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
 #include "model/stream_port.h"
@@ -58,7 +59,7 @@ struct OneSequenceParts {
   const StreamOut* stream = nullptr;  // if later layers lie on another device: steps bring this, not tokens
 };
 
-class OneSequence final : public SequenceRunner {
+class OneSequence final : public HalvedRunner {
  public:
   OneSequence(gpu::Device& device, OneSequenceParts parts) : device_(device), parts_(std::move(parts)) {}
   Task<Result<void>> make_readback();
@@ -78,8 +79,6 @@ class OneSequence final : public SequenceRunner {
   bool may_prepare_drafts(const DraftNeed& need, uint32_t slots) const override;
   Task<Result<void>> prepare_drafts(DraftNeed need, uint32_t slots) override;
   bool drafts_by_host() const override { return parts_.drafts_by_host; }
-  // The entries of the ring that decode steps would have now. 0: there is no room for a step with drafts.
-  uint32_t draft_entries(const DecodeSteps& steps) const { return draft_rounds(steps) * steps.rows; }
   void take_image(const std::shared_ptr<const HeldImage>& image) override { parts_.images.take(image); }
   uint32_t uncut_rows(std::span<const uint32_t> tokens, uint32_t rows) const override {
     return parts_.images.uncut_rows(tokens, rows);
@@ -100,29 +99,13 @@ class OneSequence final : public SequenceRunner {
                      std::span<const uint32_t> before) override;
   void end(uint32_t) override { parts_.adapters->end(0); }
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
-  Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
-  Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;
+  Result<OpenStep> open(std::span<const uint32_t> decoding, std::span<const Piece> pieces,
+                        const DecodeSteps& steps) override;
+  Result<Ticket> close(const OpenStep& step) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> save(uint32_t count) override;
   Task<Result<void>> restore(uint32_t count, std::span<const uint8_t> bytes) override;
-
-  // step() and decode() in two: what comes before their submit, and that. Between them others may replay parts of the
-  // plan.
-  struct Step {
-    const gpu::Plan* before = nullptr;  // replayed once, before all else; null: nothing
-    const gpu::Plan* plan = nullptr;
-    uint32_t rows = 1, times = 1, submits = 1;
-    uint32_t last_times = 1;  // of the last submit
-    uint32_t entries = 0;     // of the token ring
-    bool is_prompt = false;
-  };
-  Result<Step> open_prompt(const Piece& piece);
-  Result<Step> open_decode(const DecodeSteps& steps);
-  // `last`: the plan, or its last part.
-  Result<Ticket> close(const Step& step, const gpu::Plan& last);
-  // The ticket that is issued after `ahead` others from now on.
-  Ticket next_ticket(uint32_t entries, uint32_t ahead = 0) const;
 
   // If later layers lie on another device: the token that was chosen there, before the step that evaluates it.
   Result<void> note_chosen(uint32_t token);
@@ -139,7 +122,10 @@ class OneSequence final : public SequenceRunner {
   Result<void> write_text();
   Result<void> write_given(const DecodeSteps& steps);
   uint32_t draft_rounds(const DecodeSteps& steps) const;
-  Step open_draft(uint32_t rounds, uint32_t rows);
+  Result<OpenStep> open_prompt(const Piece& piece);
+  Result<OpenStep> open_decode(const DecodeSteps& steps);
+  OpenStep open_draft(uint32_t rounds, uint32_t rows);
+  Ticket next_ticket(uint32_t entries, uint32_t rows) const;
   SamplerParts choices() const { return parts_of(settings_); }
   bool drafts(const DraftNeed& need) const;
   DraftNeed need() const;

@@ -19,7 +19,7 @@ Result<void> check_writes_text(const formats::ModelConfig& config) {
 
 std::string PlanRunner::why_not_persistent() const {
   if (!formats::is_whole(config_)) return "its layers lie on several devices";
-  if (expert_slots_ != 0) return "experts are paged, and it does not stop for them";
+  if (options_.expert_slots != 0) return "experts are paged, and it does not stop for them";
   if (has_many()) return "the model is loaded for several sequences, and it knows no tables of blocks";
   if (images_) return "the model reads pictures, which shift its positions";
   if (options_.adapters.slots != 0) return "the model has room for adapters, which it does not add";
@@ -73,7 +73,7 @@ Task<Result<void>> PlanRunner::make_one() {
                    .add_drafts = [this](DraftNeed need, uint32_t slots) { return add_drafts(need, slots); },
                    .stream = stream_out_.valid() ? &stream_out_ : nullptr});
   runner_ = one_.get();
-  if (pager_) make_paged();
+  if (pager_) make_paged(*one_);
   auto making = one_->make_readback();
   co_return co_await std::move(making);
 }

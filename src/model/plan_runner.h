@@ -62,6 +62,7 @@ struct RunnerOptions {
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
+  uint32_t expert_slots = 0;  // experts of a layer on the device at a time; 0: all. Set when loading
   AdapterRoom adapters = {};
   bool layer_table_on_host = false;  // embeddings of each layer; false: only if the device has no room
   Drafting drafting = Drafting::kAuto;
@@ -211,6 +212,7 @@ class PlanRunner {
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
+  uint32_t least_rows() const;
   void make_tables();
   std::vector<PlanRow> many_plan_rows() const;
   std::vector<PlanRow> plan_rows_of_part() const;
@@ -251,7 +253,7 @@ class PlanRunner {
 
   // Where experts are paged: plan_runner_paged_native.cpp.
   Task<Result<void>> make_pager(const formats::Checkpoint& checkpoint, std::vector<PagedWeight> weights);
-  void make_paged();
+  void make_paged(HalvedRunner& runner);
   std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> part_runner();
 
   const gpu::Plan& plan(std::string_view name) const;
@@ -300,7 +302,6 @@ class PlanRunner {
   lowering::PersistentIo persistent_;
   bool persistent_refused_ = false;  // the chain is used, for a reason that was told
 
-  uint32_t expert_slots_ = 0;  // of a layer; 0: all experts lie on the device
   RouteBuffers routes_;
   lowering::PagedRoutes paged_;
   std::unique_ptr<ExpertPager> pager_;
@@ -320,7 +321,7 @@ class PlanRunner {
 
   std::unique_ptr<TicketWatch> watch_;
   std::unique_ptr<OneSequence> one_;
-  std::unique_ptr<SequenceRunner> paged_one_;  // before one_, where experts are paged
+  std::unique_ptr<SequenceRunner> paged_runner_;  // before one_ or many_, if experts are paged
   std::unique_ptr<AllRows> all_rows_;
   SequenceRunner* runner_ = nullptr;
 };

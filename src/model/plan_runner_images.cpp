@@ -89,7 +89,7 @@ Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint
   }
   std::string reason;  // why the model's plans have no pictures
   if (formats::is_embedding_model(config_)) reason = "it gives embeddings";
-  if (reason.empty() && expert_slots_ != 0) reason = "experts are paged";
+  if (reason.empty() && options_.expert_slots != 0) reason = "experts are paged";
   if (reason.empty() && tower->tower.image_dim != config_.hidden_dim) {
     reason = format_text("its tower makes rows of %u, and the model has %u", tower->tower.image_dim,
                          config_.hidden_dim);

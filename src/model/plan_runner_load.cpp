@@ -70,16 +70,16 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
   DP_CO_CHECK(check_cache_format(config, options.cache_format));
   DP_CO_TRY(options.layer_table_on_host, choose_layer_table(options, config, checkpoint, device.caps()));
-  if (!is_part) DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
+  if (!is_part) {
+    DP_CO_CHECK(choose_expert_slots(options, config, checkpoint, device.caps()));
+    DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
+  }
   const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
   const CacheLengths lengths{
       .ctx_len = positions,
       .ring_len = options.max_sequences != 0 ? options.window_tokens : ring_len_of(options, config)};
   MemoryEstimate estimate = estimate_of(options, config, checkpoint, device.caps(), lengths);
-  uint32_t expert_slots = 0;
-  if (!is_part) {
-    DP_CO_TRY(expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
-  }
+  const uint32_t expert_slots = options.expert_slots;
   if (expert_slots != 0 && config.next_layers != 0) {  // the device has no room for all experts
     if (options.drafting == Drafting::kNext) {
       co_return fail(ErrorKind::kUnsupported,
@@ -93,7 +93,6 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
-  runner->expert_slots_ = expert_slots;
   if (std::exchange(runner->options_.images, false)) {
     auto loading = runner->load_images(checkpoint, progress);
     DP_CO_CHECK_WHILE(co_await std::move(loading), "loading the vision tower of %s",
@@ -288,12 +287,13 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
   if (drafts_) DP_CO_CHECK(co_await make_draft_buffers(builder));
   if (images_) DP_CO_CHECK(co_await make_image_buffers(builder));
-  if (expert_slots_ != 0) {
-    const kernels::Routes routes{.view = {}, .n_experts = expert_slots_, .n_used = config_.moe.n_used};
-    const uint64_t bytes = routes.bytes(options_.chunk);
+  if (options_.expert_slots != 0) {
+    const kernels::Routes routes{
+        .view = {}, .n_experts = options_.expert_slots, .n_used = config_.moe.n_used};
+    const uint64_t bytes = routes.bytes(step_rows());
     DP_CO_TRY(routes_.routes, co_await buffer(builder, "routes", bytes, &paged_.routes));
     DP_CO_TRY(routes_.slot_routes, co_await buffer(builder, "slot_routes", bytes, &paged_.slot_routes));
-    const uint64_t group_bytes = kernels::GroupSizes(routes, options_.chunk).bytes();
+    const uint64_t group_bytes = kernels::GroupSizes(routes, step_rows()).bytes();
     DP_CO_TRY(routes_.slot_groups, co_await buffer(builder, "slot_groups", group_bytes, &paged_.slot_groups));
   }
   if (!has_many()) {

@@ -177,6 +177,7 @@ Task<Result<void>> PlanRunner::make_many() {
                                           piece_classes_of(tables_), built_.plans, choice_plans_,
                                           [this](SamplerParts parts) { return add_choices(parts); });
   runner_ = many_.get();
+  if (pager_) make_paged(*many_);
   co_return co_await many_->make_readback(options_.block_reads);
 }
 

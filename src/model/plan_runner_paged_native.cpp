@@ -1,5 +1,5 @@
-// The parts that PlanRunner makes if experts are paged. Read next: expert_pager.h, paged_sequence.h.
-#include "model/paged_sequence.h"
+// The parts that PlanRunner makes if experts are paged. Read next: expert_pager.h, paged_runner.h.
+#include "model/paged_runner.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
@@ -8,16 +8,17 @@ Task<Result<void>> PlanRunner::make_pager(const formats::Checkpoint& checkpoint,
                                           std::vector<PagedWeight> weights) {
   const PagingShape shape{.n_experts = config_.moe.n_experts,
                           .n_used = config_.moe.n_used,
-                          .n_slots = expert_slots_,
-                          .chunk = options_.chunk};
+                          .n_slots = options_.expert_slots,
+                          .rows = step_rows(),
+                          .least_rows = least_rows()};
   auto making = ExpertPager::make(device_, checkpoint, std::move(weights), shape, routes_);
   DP_CO_TRY(pager_, co_await std::move(making));
   co_return Result<void>();
 }
 
-void PlanRunner::make_paged() {
-  paged_one_ = std::make_unique<PagedSequence>(*one_, *pager_);
-  runner_ = paged_one_.get();
+void PlanRunner::make_paged(HalvedRunner& runner) {
+  paged_runner_ = std::make_unique<PagedRunner>(runner, *pager_);
+  runner_ = paged_runner_.get();
 }
 
 std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> PlanRunner::part_runner() {

@@ -17,7 +17,7 @@ Task<Result<kernels::Weight>> WeightLoader::host_matrix(formats::StoredTensor, u
 Task<Result<void>> PlanRunner::make_pager(const formats::Checkpoint&, std::vector<PagedWeight>) {
   co_return Result<void>();
 }
-void PlanRunner::make_paged() {}
+void PlanRunner::make_paged(HalvedRunner&) {}
 std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> PlanRunner::part_runner() {
   return {};
 }

@@ -29,10 +29,14 @@ kernels::Context PlanRunner::context_of(gpu::PlanBuilder& builder, const PlanRow
                        .max_rows = row.max_rows,
                        .op_label = {},
                        .tables = tables_,
+                       .least_rows = least_rows(),
                        .drafts = drafts_};
-  // A sequence's tokens must not depend on its company: the same products in all plans, the same attention of pieces.
-  if (has_many() && options_.policy.name == "exact") ctx.least_rows = kernels::kMaxNarrowRows + 1;
   return ctx;
+}
+
+// A sequence's tokens must not depend on its company: the same products in all plans, the same attention of pieces.
+uint32_t PlanRunner::least_rows() const {
+  return has_many() && options_.policy.name == "exact" ? kernels::kMaxNarrowRows + 1 : 0;
 }
 
 lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {

@@ -212,9 +212,15 @@ SamplerParts SequencePlans::parts_of_step(std::span<const uint32_t> decoding,
   return parts;
 }
 
-Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
-  if (pieces.empty()) return decode(decoding, {});
+Result<OpenStep> SequencePlans::open(std::span<const uint32_t> decoding, std::span<const Piece> pieces,
+                                     const DecodeSteps& steps) {
   DP_CHECK(check_step(decoding, pieces));
+  if (!pieces.empty()) return open_pieces(decoding, pieces);
+  return steps.rows > 1 ? open_drafts(decoding, steps) : open_decode(decoding, steps);
+}
+
+Result<OpenStep> SequencePlans::open_pieces(std::span<const uint32_t> decoding,
+                                            std::span<const Piece> pieces) {
   DP_CHECK(write_request(decoding, pieces));
   DP_TRY(const bool has_images, write_images(decoding, pieces));
   const bool samples = !decoding.empty() || std::ranges::any_of(pieces, &Piece::sample);
@@ -222,13 +228,11 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
   for (const Piece& piece : pieces) rows += piece.tokens.size();
   const auto count = static_cast<uint32_t>(rows);
   for (const uint32_t slot : decoding) slots_[slot].end += 1;
-  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count, has_images), count, samples ? 1 : 0,
-                parts_of_step(decoding, pieces));
+  return open_arranged(pieces_plan(all_greedy(decoding, pieces), samples, count, has_images), count,
+                       samples ? 1 : 0, parts_of_step(decoding, pieces));
 }
 
-Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, const DecodeSteps& asked) {
-  DP_CHECK(check_step(decoding, {}));
-  if (asked.rows > 1) return decode_drafts(decoding, asked);
+Result<OpenStep> SequencePlans::open_decode(std::span<const uint32_t> decoding, const DecodeSteps& asked) {
   DP_CHECK(write_request(decoding, {}));
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kStepRing - ring_index_ % kernels::kStepRing;
@@ -236,22 +240,25 @@ Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, const D
   const uint32_t count = std::min({asked.steps * asked.submits, max_steps(), until_wrap});
   uint32_t keys = 0;
   for (const uint32_t slot : decoding) keys = std::max(keys, slots_[slot].end += count);
-  return submit(decode_plan(all_greedy(decoding, {}), rows, keys), rows, count, parts_of_step(decoding, {}));
+  return open_arranged(decode_plan(all_greedy(decoding, {}), rows, keys), rows, count,
+                       parts_of_step(decoding, {}));
 }
 
 // steps 0: one step in which no row chooses a token. Its ticket brings one word that means nothing, at its end.
-Result<Ticket> SequencePlans::submit(const gpu::Plan& base, uint32_t rows, uint32_t steps,
-                                     SamplerParts parts) {
-  const gpu::Plan& chosen = choices_.of(base, parts);
-  const gpu::Work works[] = {{.plan = &plan("many.arrange")},
-                             {.plan = &chosen, .rows = rows, .times = std::max(1u, steps)}};
-  return submit(works, {.slot = 0, .count = steps, .has_logprobs = parts.logprobs});
+OpenStep SequencePlans::open_arranged(const gpu::Plan& base, uint32_t rows, uint32_t steps,
+                                      SamplerParts parts) const {
+  return {.before = &plan("many.arrange"),
+          .plan = &choices_.of(base, parts),
+          .rows = rows,
+          .last_times = std::max(1u, steps),
+          .ticket = {.slot = next_ticket_, .count = steps, .has_logprobs = parts.logprobs}};
 }
 
-// The last of `works` is the step. Gives the ticket its slot.
-Result<Ticket> SequencePlans::submit(std::span<const gpu::Work> works, Ticket ticket) {
-  const TraceSpan span(works.back().plan->name);
-  ticket.slot = next_ticket_;
+Result<Ticket> SequencePlans::close(const OpenStep& step) {
+  const TraceSpan span(step.plan->name);
+  const Ticket& ticket = step.ticket;
+  const gpu::Work works[] = {{.plan = step.before},
+                             {.plan = step.plan, .rows = step.rows, .times = step.last_times}};
   const uint64_t step_bytes = tables_.sequences * kSequencePlansWord;
   const uint64_t first = ring_index_ % kernels::kStepRing;
   const gpu::ReadbackRequest of_tokens{
@@ -261,8 +268,8 @@ Result<Ticket> SequencePlans::submit(std::span<const gpu::Work> works, Ticket ti
                .offset = first * step_bytes,
                .bytes = std::max(ticket.count * step_bytes, kSequencePlansWord)}};
   const gpu::ReadbackRequest request =
-      buffers_.stream ? buffers_.stream->request(ticket.slot, works.back().rows) : of_tokens;
-  DP_CHECK(device_.submit(works, &request));
+      buffers_.stream ? buffers_.stream->request(ticket.slot, step.rows) : of_tokens;
+  DP_CHECK(device_.submit(std::span(works).subspan(step.before ? 0 : 1), &request));
   if (ticket.has_logprobs) {
     const uint64_t entries_bytes = tables_.sequences * sizeof(kernels::LogProbEntry);
     const gpu::ReadbackRequest entries{.ring = &choices_.logprob_readback(),

@@ -15,6 +15,7 @@
 #include "model/host_table.h"
 #include "model/image_inputs.h"
 #include "model/kv_cache.h"
+#include "model/open_step.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
 #include "model/stream_port.h"
@@ -54,7 +55,7 @@ struct SequenceBuffers {
 // Decode steps of a ticket: enough that the host never holds the device up, few enough that a stop wastes little.
 inline constexpr uint32_t kMostSteps = 64;
 
-class SequencePlans final : public SequenceRunner {
+class SequencePlans final : public HalvedRunner {
  public:
   // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample".
   // `piece_classes`: likewise for steps with pieces, "many.pieces.<rows>" and its endings. If `plans` has
@@ -111,8 +112,9 @@ class SequencePlans final : public SequenceRunner {
   Result<void> save_states(uint32_t slot, uint32_t checkpoint) override;
   Result<void> load_states(uint32_t checkpoint, uint32_t slot) override;
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
-  Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
-  Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;
+  Result<OpenStep> open(std::span<const uint32_t> decoding, std::span<const Piece> pieces,
+                        const DecodeSteps& steps) override;
+  Result<Ticket> close(const OpenStep& step) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
@@ -153,14 +155,15 @@ class SequencePlans final : public SequenceRunner {
   // Whether the step has pictures.
   Result<bool> write_images(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
-  Result<Ticket> decode_drafts(std::span<const uint32_t> decoding, DecodeSteps steps);
+  Result<OpenStep> open_pieces(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
+  Result<OpenStep> open_decode(std::span<const uint32_t> decoding, const DecodeSteps& steps);
+  Result<OpenStep> open_drafts(std::span<const uint32_t> decoding, DecodeSteps steps);
   Result<void> write_draft_tables(std::span<const uint32_t> owners, uint32_t entries);
   Result<void> write_draft_masks(std::span<const uint32_t> decoding, const DecodeSteps& steps);
   Result<void> write_draft_settings(std::span<const uint32_t> owners, const DraftNeed& need);
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   SamplerParts parts_of_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
-  Result<Ticket> submit(const gpu::Plan& base, uint32_t rows, uint32_t steps, SamplerParts parts);
-  Result<Ticket> submit(std::span<const gpu::Work> works, Ticket ticket);
+  OpenStep open_arranged(const gpu::Plan& base, uint32_t rows, uint32_t steps, SamplerParts parts) const;
   gpu::Plan block_copy(uint32_t block, bool into_cache, bool in_windows = false) const;
   Result<void> copy(uint32_t from, uint32_t to, bool in_windows);
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks, bool in_windows);

@@ -32,7 +32,7 @@ Task<Result<void>> SequencePlans::prepare_drafts(DraftNeed need, uint32_t slots)
 }
 
 // All slots of the step run, and all their tokens were collected.
-Result<Ticket> SequencePlans::decode_drafts(std::span<const uint32_t> decoding, DecodeSteps asked) {
+Result<OpenStep> SequencePlans::open_drafts(std::span<const uint32_t> decoding, DecodeSteps asked) {
   // A ticket is one contiguous copy out of the ring. At its end drafts are left out.
   asked.rows = std::min(asked.rows, kernels::kStepRing - ring_index_ % kernels::kStepRing);
   DraftNeed need = draft_need_of(slots_[decoding[0]].settings);
@@ -60,9 +60,12 @@ Result<Ticket> SequencePlans::decode_drafts(std::span<const uint32_t> decoding, 
   for (const uint32_t slot : decoding)
     slots_[slot].end += asked.rows;  // at most: tokens() takes off what was left out
   const auto rows = static_cast<uint32_t>(tokens.size());
-  const gpu::Work work{.plan = &buffers_.drafts->least_plan(need, rows), .rows = rows};
-  return submit({&work, 1},
-                {.slot = 0, .count = asked.rows, .has_logprobs = need.parts.logprobs, .rows = asked.rows});
+  return OpenStep{.plan = &buffers_.drafts->least_plan(need, rows),
+                  .rows = rows,
+                  .ticket = {.slot = next_ticket_,
+                             .count = asked.rows,
+                             .has_logprobs = need.parts.logprobs,
+                             .rows = asked.rows}};
 }
 
 // Everything before the table of blocks. The host follows the GPU's ring index.

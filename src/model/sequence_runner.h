@@ -2,7 +2,7 @@
 // collect tokens later. A slot is a place for one sequence in the step state (kernels/common/step_state.h); its keys
 // and values lie in blocks of a pool, and a block table says which. The scheduler owns slots, blocks and tables; the
 // runner does what it is told, in the order of the calls, and decides nothing. A runner of one slot may hold its text
-// without blocks. On the GPU: sequence_plans.h, one_sequence.h and paged_sequence.h; tests of the engine use a
+// without blocks. On the GPU: sequence_plans.h, one_sequence.h and paged_runner.h; tests of the engine use a
 // scripted one.
 #pragma once
 

@@ -16,6 +16,7 @@ namespace {
 using Tokens = std::vector<uint32_t>;
 
 constexpr uint32_t kSlots = 4, kCtx = 160;
+constexpr uint64_t kPagedBytes = 200 << 10;  // two of four experts
 
 struct Ask {
   const char* name;
@@ -64,31 +65,36 @@ Tokens nearly(const std::vector<int32_t>& tokens) {
   return out;
 }
 
-std::unique_ptr<model::PlanRunner> load(const std::string& name, uint32_t sequences, const char* lane) {
-  auto files = formats::open_file_set(golden_dir() + "/" + name);
-  EXPECT_TRUE(files) << files.error().message();
-  const auto checkpoint = open_golden(std::move(*files));
-  auto loaded =
-      gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                               {.policy = *kernels::make_policy(lane),
-                                                                .ctx_len = kCtx,
-                                                                .chunk = 9,
-                                                                .cache_format = kernels::CacheFormat::kF32,
-                                                                .max_sequences = sequences,
-                                                                .block_len = 8,
-                                                                .pool_tokens = sequences * kCtx},
-                                                               {}));
-  EXPECT_TRUE(loaded) << loaded.error().message();
-  return loaded ? std::move(*loaded) : nullptr;
-}
+struct Model {
+  const char* folder;
+  uint64_t expert_bytes = 0;  // the others are paged; 0: all are on the device
+};
 
-class DraftsTogether : public testing::TestWithParam<const char*> {
+class DraftsTogether : public testing::TestWithParam<Model> {
  protected:
+  std::unique_ptr<model::PlanRunner> load(uint32_t sequences) {
+    auto files = formats::open_file_set(golden_dir() + "/" + GetParam().folder);
+    EXPECT_TRUE(files) << files.error().message();
+    checkpoint_ = open_golden(std::move(*files));  // paged experts stay there
+    auto loaded = gpu::run_to_completion(
+        device(), model::PlanRunner::load(device(), *checkpoint_,
+                                          {.policy = *kernels::make_policy("exact"),
+                                           .ctx_len = kCtx,
+                                           .chunk = 9,
+                                           .cache_format = kernels::CacheFormat::kF32,
+                                           .max_sequences = sequences,
+                                           .block_len = 8,
+                                           .pool_tokens = sequences * kCtx,
+                                           .expert_bytes = sequences == 0 ? 0 : GetParam().expert_bytes},
+                                          {}));
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    return loaded ? std::move(*loaded) : nullptr;
+  }
   // Answers by itself, without drafts.
   void answer_alone(std::vector<Ask>& all) {
-    const auto runner = load(GetParam(), 0, "exact");
+    const auto runner = load(0);
     ASSERT_TRUE(runner);
-    const References references = read_references(golden_dir() + "/" + GetParam());
+    const References references = read_references(golden_dir() + "/" + GetParam().folder);
     const auto a = references.get<uint32_t>("prompt_a"), b = references.get<uint32_t>("prompt_b");
     for (size_t i = 0; i < all.size(); ++i) {
       Tokens& prompt = all[i].prompt;
@@ -104,6 +110,8 @@ class DraftsTogether : public testing::TestWithParam<const char*> {
     request.settings.masked = ask.is_guided;
     if (ask.is_guided) request.guide = std::make_shared<Residues>(vocab_size);
   }
+
+  std::unique_ptr<formats::Checkpoint> checkpoint_;
 
   struct Got {
     Tokens tokens;
@@ -170,7 +178,7 @@ class DraftsTogether : public testing::TestWithParam<const char*> {
 TEST_P(DraftsTogether, AnswersAreTheSame) {
   std::vector<Ask> all = asks();
   answer_alone(all);
-  const auto runner = load(GetParam(), kSlots, "exact");
+  const auto runner = load(kSlots);
   ASSERT_TRUE(runner);
   // Plans are made beside the first answers, which do not depend on them.
   for (uint64_t before = 0, made = 1; before != made;) {
@@ -195,17 +203,19 @@ TEST_P(DraftsTogether, TheRingOfTokensGoesRound) {
   std::vector<Ask> all(kSlots, {"greedy", drawn(120, 0)});
   for (Ask& ask : all) ask.options.sampling.temperature = 0;
   answer_alone(all);
-  const auto runner = load(GetParam(), kSlots, "exact");
+  const auto runner = load(kSlots);
   ASSERT_TRUE(runner);
   for (int i = 0; i < 12; ++i) expect_wanted(answer_together(*runner, all, 8), all);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, DraftsTogether,
-                         testing::Values("families_llama/llama", "families_qwen3/qwen3",
-                                         "families_gemma3/gemma3", "families_moe/qwen3_moe"),
+                         testing::Values(Model{"families_llama/llama"}, Model{"families_qwen3/qwen3"},
+                                         Model{"families_gemma3/gemma3"}, Model{"families_moe/qwen3_moe"},
+                                         Model{"families_moe/mixtral", kPagedBytes}),
                          [](const auto& of) {
-                           std::string name = of.param;
-                           return name.substr(name.find('/') + 1);
+                           const std::string name = of.param.folder;
+                           const char* const ending = of.param.expert_bytes != 0 ? "_paged" : "";
+                           return name.substr(name.find('/') + 1) + ending;
                          });
 
 }  // namespace

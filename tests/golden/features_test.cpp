@@ -235,7 +235,6 @@ TEST_P(Features, PrefixesAreFound) {
   if (GetParam().cache != kQ8) {
     EXPECT_EQ(went_on.tokens, one_answer(runner(), longer, greedy_choice(), none).tokens);
   }
-  if (GetParam().is_paged) return;
   const auto scheduler = scheduler_of_many();
   const Tokens wanted = together(*scheduler, {{greedy_choice()}})[0]->take();
   const auto again = together(*scheduler, {{greedy_choice()}})[0];
@@ -255,7 +254,6 @@ TEST_P(Features, DraftsChangeNothing) {
   EXPECT_EQ(got.tokens, wanted.tokens);
   EXPECT_EQ(got.timings.accepted_tokens > 4, GetParam().drafts);
   EXPECT_EQ(got.timings.drafted_tokens > 0, GetParam().drafts);
-  if (GetParam().is_paged) return;
   const auto scheduler = scheduler_of_many();
   const Tokens alone = together(*scheduler, {{greedy_choice()}})[0]->take();
   std::vector<std::shared_ptr<engine::Stream>> streams;
@@ -268,7 +266,6 @@ TEST_P(Features, DraftsChangeNothing) {
 
 // Requests that differ share steps.
 TEST_P(Features, SequencesAreEachByItself) {
-  if (GetParam().is_paged) return;  // refused, which paging_test shows
   const Chooser of = chooser();
   const auto scheduler = scheduler_of_many();
   const auto streams = together(*scheduler, {{greedy_choice()},

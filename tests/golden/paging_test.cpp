@@ -138,6 +138,81 @@ TEST_P(Paging, TokensAreThoseOfAllExpertsResident) {
   record_shown(paged->config().family, {.lane = GetParam().lane, .feature = "paged_experts"});
 }
 
+// More requests than slots, each with what it says by itself: windows in rings, groups of rows, repacked tiles,
+// recurrent states.
+using PagingTogether = Paging;
+
+TEST_P(PagingTogether, EachAnswersAsByItself) {
+  constexpr uint32_t kSequences = 3;
+  const auto one = load(0, {.chunk = 9});
+  const auto many = load(kSlots, {.chunk = 9, .max_sequences = kSequences, .block_len = 8});
+  ASSERT_NE(many->pager(), nullptr);
+  const uint32_t vocab_size = many->config().vocab_size;
+  const auto scheduler = must(engine::Scheduler::create(*many->runner(), {.vocab_size = vocab_size}));
+  std::vector<std::vector<int32_t>> wanted;
+  std::vector<std::shared_ptr<engine::Stream>> streams;
+  for (uint32_t i = 0; i < 2 * kSequences; ++i) {
+    GenerateOptions options{.max_tokens = 10 + i, .ignore_eos = true};
+    options.sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
+    std::vector<uint32_t> prompt = prompt_b();
+    prompt.resize(prompt.size() - i);
+    wanted.push_back(one_answer(*one, prompt, options).tokens);
+    engine::StreamAnswer answer(
+        nullptr, {.vocab_size = vocab_size, .ctx_len = many->ctx_len(), .stop_tokens = {}}, prompt, options);
+    streams.push_back(must(scheduler->submit(must(answer.next_request({})))));
+  }
+  while (must(gpu::run_to_completion(device(), scheduler->turn()))) {
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    EXPECT_FALSE(streams[i]->error()) << streams[i]->error()->message();
+    const std::vector<uint32_t> got = streams[i]->take();
+    EXPECT_EQ(std::vector<int32_t>(got.begin(), got.end()), wanted[i]) << i;
+  }
+  EXPECT_GT(many->pager()->figures().misses, 2 * kSlots);
+}
+
+// A step ends when its tokens are asked for. Calls before that, which follow it, find what it writes.
+using PagingInTurn = Paging;
+
+TEST_P(PagingInTurn, ACopyHasTheKeysOfTheStepBefore) {
+  const auto many = load(kSlots, {.chunk = 16, .max_sequences = 2, .block_len = 8});
+  model::SequenceRunner& runner = *many->runner();
+  std::vector<uint32_t> prompt = prompt_b();
+  prompt.resize(10);
+  const auto first_of = [&](const model::Piece& piece) {
+    const model::Ticket ticket = must(runner.step({}, {&piece, 1}));
+    return [&, ticket, slot = piece.slot] {
+      return must(gpu::run_to_completion(device(), runner.tokens(ticket)))[slot];
+    };
+  };
+  const model::GenerationSettings settings{.greedy = true, .max_tokens = 1};
+  const std::span<const uint32_t> all = prompt, head = all.first(8);
+  const uint32_t blocks[] = {0, 1}, copies[] = {2, 3};
+  EXPECT_TRUE(runner.begin(0, settings, {}));
+  EXPECT_TRUE(runner.map(0, 0, blocks));
+  const auto wanted = first_of({.slot = 0, .pos = 0, .tokens = all, .sample = true});
+  EXPECT_TRUE(runner.copy_block(0, 2));
+  EXPECT_TRUE(runner.begin(1, settings, head));
+  EXPECT_TRUE(runner.map(1, 0, copies));
+  auto reading = runner.read_block(0);
+  reading.start();
+  const uint32_t token = wanted();
+  EXPECT_EQ(first_of({.slot = 1, .pos = 8, .tokens = all.subspan(8), .sample = true})(), token);
+
+  // The same block by way of the host, while another step is open.
+  const std::vector<uint8_t> bytes = must(gpu::run_to_completion(device(), std::move(reading)));
+  const uint32_t others[] = {4, 5};
+  EXPECT_TRUE(runner.begin(0, settings, {}));
+  const auto other = first_of({.slot = 0, .pos = 0, .tokens = all, .sample = true});
+  auto writing = runner.write_block(4, bytes);
+  writing.start();
+  EXPECT_TRUE(runner.begin(1, settings, head));
+  EXPECT_TRUE(runner.map(1, 0, others));
+  EXPECT_EQ(other(), token);
+  EXPECT_TRUE(gpu::run_to_completion(device(), std::move(writing)));
+  EXPECT_EQ(first_of({.slot = 1, .pos = 8, .tokens = all.subspan(8), .sample = true})(), token);
+}
+
 // The host gives the drafts. A step of several rows stops for their experts as a step of one row does.
 using PagingWithDrafts = Paging;
 
@@ -156,6 +231,14 @@ TEST_P(PagingWithDrafts, DraftsDoNotChangeTheAnswer) {
 INSTANTIATE_TEST_SUITE_P(Models, Paging, testing::ValuesIn(kSetups),
                          [](const auto& made) { return std::string(made.param.name); });
 
+INSTANTIATE_TEST_SUITE_P(Models, PagingInTurn, testing::Values(kSetups[0], kSetups[2]),
+                         [](const auto& made) { return std::string(made.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Models, PagingTogether,
+                         testing::Values(kSetups[0], kSetups[1], kSetups[2], kSetups[3], kSetups[4],
+                                         ModelCase{"qwen3_5_moe", "families_moe2/qwen3_5_moe"}),
+                         [](const auto& made) { return std::string(made.param.name); });
+
 // In other lanes a few rows round like a prompt's rows.
 INSTANTIATE_TEST_SUITE_P(Models, PagingWithDrafts, testing::Values(kSetups[0], kSetups[1], kSetups[2]),
                          [](const auto& made) { return std::string(made.param.name); });
@@ -170,10 +253,7 @@ class PagingRefused : public Paging {
   }
 };
 
-TEST_P(PagingRefused, SeveralSequencesThePersistentLaneAndTooLittleMemory) {
-  model::RunnerOptions several = options(kSlots, {});
-  several.max_sequences = 2;
-  EXPECT_NE(refusal(several).find("several"), std::string::npos);
+TEST_P(PagingRefused, ThePersistentLaneAndTooLittleMemory) {
   model::RunnerOptions persistent = options(kSlots, {});
   persistent.policy = must(kernels::make_policy("persistent"));
   EXPECT_NE(refusal(persistent).find("lane persistent"), std::string::npos);
