@@ -171,7 +171,7 @@ TEST_P(PagingTogether, EachAnswersAsByItself) {
   EXPECT_GT(many->pager()->figures().misses, 2 * kSlots);
 }
 
-// A step ends when its tokens are asked for. Calls before that, which follow it, find what it writes.
+// The caller of tokens() ends a step. Calls before that, which follow the step, find what it writes.
 using PagingInTurn = Paging;
 
 TEST_P(PagingInTurn, ACopyHasTheKeysOfTheStepBefore) {
