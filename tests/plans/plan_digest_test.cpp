@@ -31,8 +31,8 @@ std::string committed_path() { return std::string(DOPPLER_SOURCE_DIR) + "/tests/
 
 void complain(const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); }
 
-// The plan that chooses one token of a step of many rows has logits of one row. A dispatch of more rows would write over
-// other buffers.
+// The plan that chooses one token of a step of many rows has logits of one row. A dispatch of more rows would write
+// over other buffers.
 bool chooses_one(std::string_view plan) {
   return !plan.starts_with("draft") && (plan.ends_with(".greedy") || plan.ends_with(".sample"));
 }
