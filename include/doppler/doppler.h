@@ -396,8 +396,7 @@ class Model {
   // All calls give the same scheduler, whose turns a thread runs from now on. Error: the model writes no text.
   Result<Scheduler> scheduler();
 
-  struct Impl;
-  Impl& impl() { return *impl_; }
+  struct Impl;  // not of the public interface
 
  private:
   explicit Model(std::shared_ptr<Impl> impl);

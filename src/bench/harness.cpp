@@ -39,7 +39,7 @@ struct Sample {
 class Runner {
  public:
   Runner(Model& model, const Settings& settings)
-      : impl_(model.impl()), steps_(*impl_.loaded->runner->runner()), cadence_(settings.cadence) {
+      : impl_(Model::Impl::of(model)), steps_(*impl_.loaded->runner->runner()), cadence_(settings.cadence) {
     const model::PlanRunner& runner = *impl_.loaded->runner;
     if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
     settings_.greedy = true;
@@ -249,11 +249,11 @@ Result<void> time_steps(Runner& runner, const Settings& settings, Row& row) {
 }
 
 Result<Row> run_alone(Model& model, const Settings& settings, size_t number, double read_bandwidth) {
-  const gpu::Counters& counters = model.impl().device->counters();
+  const gpu::Counters& counters = Model::Impl::of(model).device->counters();
   Row row{.test = settings.tests[number]};
   std::vector<double> ttfts;
   gpu::Counters before;
-  const ExpertPaging paging_before = engine::paging_of(*model.impl().loaded);
+  const ExpertPaging paging_before = engine::paging_of(*Model::Impl::of(model).loaded);
   Runner runner(model, settings);
   DP_CHECK(runner.prepare());
   if (settings.draft_edits != 0 && !runner.draft_rows().empty())
@@ -276,17 +276,18 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   row.dispatches_per_token = static_cast<double>(counters.dispatches - before.dispatches) / tokens;
   row.host_us_per_token = static_cast<double>(counters.submit_ns - before.submit_ns) / 1000 / tokens;
   row.objects_created = gpu::objects_made(counters) - gpu::objects_made(before);
-  row.experts = engine::paging_since(paging_before, engine::paging_of(*model.impl().loaded));
+  row.experts = engine::paging_since(paging_before, engine::paging_of(*Model::Impl::of(model).loaded));
   row.drafts = runner.drafts();
   if (read_bandwidth > 0 && row.test.prompt == 0) {
     // The step in the middle of the test.
     const StepShape shape{.depth = row.test.depth + row.test.generate / 2};
-    const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
+    const gpu::Plan& plan =
+        Model::Impl::of(model).loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
     row.bandwidth_fraction = checked_fraction(
         median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth, row.test.name());
   }
   if (settings.intent == Intent::kInvestigate && row.test.prompt == 0 &&
-      model.impl().device->caps().timestamps) {
+      Model::Impl::of(model).device->caps().timestamps) {
     DP_TRY(row.gpu_seconds, Runner(model, settings).gpu_step(row.test));
   }
   return row;

@@ -18,7 +18,7 @@ constexpr uint32_t kProfileSlot = 0;
 class Profiler {
  public:
   Profiler(Model& model, const ProfileSettings& settings, const kernels::Ceilings& ceilings)
-      : impl_(model.impl()),
+      : impl_(Model::Impl::of(model)),
         device_(*impl_.device),
         runner_(*impl_.loaded->runner),
         steps_(*runner_.runner()),

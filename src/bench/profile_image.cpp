@@ -38,8 +38,8 @@ Result<double> wall_of(gpu::Device& device, const ProfileSettings& settings,
 
 Result<std::vector<PlanProfile>> run_image_profile(Model& model, const ProfileSettings& settings,
                                                    const kernels::Ceilings& ceilings) {
-  gpu::Device& device = *model.impl().device;
-  model::ImageStore* const store = model.impl().loaded->runner->images();
+  gpu::Device& device = *Model::Impl::of(model).device;
+  model::ImageStore* const store = Model::Impl::of(model).loaded->runner->images();
   if (!store) {
     return fail(ErrorKind::kInvalidInput, "%s has no vision tower, so no picture can be profiled.",
                 model.info().name.c_str());

@@ -12,9 +12,9 @@ namespace {
 class StreamProfiler {
  public:
   StreamProfiler(Model& model, const ProfileSettings& settings, const kernels::Ceilings& ceilings)
-      : device_(*model.impl().device),
-        plans_(*model.impl().loaded->runner->sequences()),
-        vocab_size_(model.impl().info.vocab_size),
+      : device_(*Model::Impl::of(model).device),
+        plans_(*Model::Impl::of(model).loaded->runner->sequences()),
+        vocab_size_(Model::Impl::of(model).info.vocab_size),
         settings_(settings),
         timer_(device_, settings, ceilings) {}
 

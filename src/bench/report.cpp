@@ -252,14 +252,14 @@ std::string csv_row(const Report& report, size_t number) {
 }  // namespace
 
 Result<kernels::Ceilings> measure_ceilings(Model& model) {
-  gpu::Device& device = *model.impl().device;
+  gpu::Device& device = *Model::Impl::of(model).device;
   auto measuring = kernels::measure_ceilings(device);
   return gpu::run_to_completion(device, std::move(measuring));
 }
 
 RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& ceilings) {
   const ModelInfo& info = model.info();
-  const Model::Impl& impl = model.impl();
+  const Model::Impl& impl = Model::Impl::of(model);
   const model::PlanRunner& runner = *impl.loaded->runner;
   RunFacts facts{.origin = std::move(origin),
                  .model = info.name,

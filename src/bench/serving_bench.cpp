@@ -37,7 +37,7 @@ Line must_submit(Model& model, std::vector<uint32_t> tokens, uint32_t max_tokens
   model::GenerationSettings settings;
   settings.max_tokens = max_tokens;
   settings.ignore_stop = true;
-  auto line = model.impl().driver->submit({.tokens = std::move(tokens), .settings = settings});
+  auto line = Model::Impl::of(model).driver->submit({.tokens = std::move(tokens), .settings = settings});
   if (line) return *line;
   std::fprintf(stderr, "%s\n", line.error().message().c_str());
   std::exit(1);
@@ -129,7 +129,7 @@ int measure(const std::string& shape, const std::string& library) {
   out["prompt_seconds"] = milliseconds(prompted) / 1000;
   out["beside_prompt"] = beside.json();
   std::printf("%s\n", to_text(out, 2).c_str());
-  for (const Line& line : streams) model->impl().driver->cancel(*line);
+  for (const Line& line : streams) Model::Impl::of(*model).driver->cancel(*line);
   return 0;
 }
 

@@ -97,7 +97,7 @@ Result<std::vector<Reading>> run(engine::Dispatcher& dispatcher, const std::vect
 
 // The prompts of a test, and with `edits` what each answer will be but for one token of so many.
 Result<std::vector<Ask>> asks_of(Model& model, const Test& test, uint32_t edits) {
-  Model::Impl& impl = model.impl();
+  Model::Impl& impl = Model::Impl::of(model);
   DP_TRY(const std::vector<Mix> mixes, mixes_of(model, impl, test.streams));
   std::vector<Ask> asks(test.streams);
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
@@ -164,7 +164,7 @@ std::optional<StreamFigures> stream_figures(std::span<const std::vector<Arrival>
 }
 
 Result<StreamFigures> time_streams(Model& model, const Test& test, uint32_t edits) {
-  Model::Impl& impl = model.impl();
+  Model::Impl& impl = Model::Impl::of(model);
   if (!impl.driver || !impl.driver->has_thread()) {
     return fail(ErrorKind::kInvalidInput, "Test %s needs a model that was loaded for several sequences.",
                 test.name().c_str());

@@ -125,21 +125,20 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
   DP_TRY(Scheduler scheduler, model.scheduler());
   const auto devices = static_cast<uint32_t>(scheduler.load().devices.size());
   const InterruptFlag interrupt;
-  batch::BatchRun run(
-      scheduler, input, output,
-      {.defaults = flags.defaults,
-       .in_flight = flags.model.load.sequences * devices * kRequestsAPlace,
-       .model = model.info().name,
-       .start_chat = server::chat_starter(model, server::UnknownTools::kTold),
-       .token_text = [tokenizer = model.impl().loaded->text.tokenizer](
-                         int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); },
-       .token_ids = !model.info().has_tokenizer,
-       .on_tick =
-           [&interrupt](const BatchTotals& totals) {
-             if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%s", progress(totals).c_str());
-             return !interrupt.raised();
-           }},
-      lines);
+  batch::BatchRun run(scheduler, input, output,
+                      {.defaults = flags.defaults,
+                       .in_flight = flags.model.load.sequences * devices * kRequestsAPlace,
+                       .model = model.info().name,
+                       .start_chat = server::chat_starter(model, server::UnknownTools::kTold),
+                       .token_text = server::token_text_of(model),
+                       .token_ids = !model.info().has_tokenizer,
+                       .on_tick =
+                           [&interrupt](const BatchTotals& totals) {
+                             if (stderr_is_terminal())
+                               std::fprintf(stderr, "\r\033[K%s", progress(totals).c_str());
+                             return !interrupt.raised();
+                           }},
+                      lines);
   const auto totals = run.run();
   if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
   if (!totals) return forward(totals.error());

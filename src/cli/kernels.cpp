@@ -120,8 +120,8 @@ Json choice_json(const model::PlanRunner& runner, const kernels::Choice& choice)
 int explain(const KernelsFlags& flags) {
   auto model = load_named_model(flags.model);
   if (!model) return exit_failed(model.error());
-  const auto& runner = *model->impl().loaded->runner;
-  const gpu::Caps& caps = model->impl().device->caps();
+  const auto& runner = *Model::Impl::of(*model).loaded->runner;
+  const gpu::Caps& caps = Model::Impl::of(*model).device->caps();
   if (flags.json) {
     Json choices = Json::array();
     for (const kernels::Choice& choice : runner.choices()) choices.push_back(choice_json(runner, choice));

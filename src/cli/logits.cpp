@@ -36,8 +36,9 @@ Result<Model::Impl::Prompt> read_images(Model& model, std::span<const uint32_t> 
     DP_TRY(auto image, Image::load(file));
     pictures.push_back(std::move(image));
   }
-  DP_TRY(Model::Impl::Prompt prompt, model.impl().image_prompt({tokens.begin(), tokens.end()}, pictures));
-  model::PlanRunner& runner = *model.impl().loaded->runner;
+  DP_TRY(Model::Impl::Prompt prompt,
+         Model::Impl::of(model).image_prompt({tokens.begin(), tokens.end()}, pictures));
+  model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
   for (const auto& image : prompt.images) {
     for (const images::Picture& tile : image->prepared.tiles) {
       const std::vector<float> values = images::processor_values(runner.images()->encoder().rules(), tile);
@@ -57,7 +58,7 @@ Result<LogitsScored> score(Model& model, std::span<const uint32_t> given, const 
   LogitsScored out;
   DP_TRY(const Model::Impl::Prompt prompt, read_images(model, given, flags.images, out));
   const std::span<const uint32_t> tokens = prompt.tokens;
-  model::PlanRunner& runner = *model.impl().loaded->runner;
+  model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
   const formats::ModelConfig& config = runner.config();
   const size_t length = tokens.size();
   const size_t width = config.hidden_dim;
@@ -126,7 +127,7 @@ int logits_verb(std::span<const std::string> arguments) {
   if (!model) return exit_failed(model.error());
   auto scored = score(*model, tokens, flags);
   if (!scored) return exit_failed(scored.error());
-  const uint64_t width = model->impl().loaded->runner->config().hidden_dim;
+  const uint64_t width = Model::Impl::of(*model).loaded->runner->config().hidden_dim;
   if (auto written = write(*model, *scored, flags, tokens.size(), width); !written)
     return exit_failed(written.error());
   return 0;

@@ -21,7 +21,7 @@ struct Perplexity {
 };
 
 Result<Perplexity> measure(Model& model, std::span<const uint32_t> tokens, uint32_t window, bool show) {
-  model::PlanRunner& runner = *model.impl().loaded->runner;
+  model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
   const size_t vocab = runner.config().vocab_size;
   Perplexity out;
   for (size_t at = 0; at + 2 <= tokens.size(); at += window) {

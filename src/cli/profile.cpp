@@ -41,7 +41,7 @@ Result<bench::ProfileReport> measure(const ModelFlags& flags, bench::ProfileSett
   if (!plans) return forward(std::move(plans).error());
   return bench::ProfileReport{.facts = bench::collect_facts(model, origin_of(flags), ceilings),
                               .plans = std::move(*plans),
-                              .choices = model.impl().loaded->runner->choices()};
+                              .choices = Model::Impl::of(model).loaded->runner->choices()};
 }
 
 }  // namespace

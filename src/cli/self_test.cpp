@@ -15,7 +15,7 @@ Result<void> add_self_test(const std::string& folder, ModelFlags flags) {
   flags.model = folder;
   flags.synthetic.clear();
   DP_TRY(Model model, load_for_self_test(std::move(flags)));
-  engine::LoadedModel& loaded = *model.impl().loaded;
+  engine::LoadedModel& loaded = *Model::Impl::of(model).loaded;
   const formats::RdrrManifest* const manifest = loaded.checkpoint->rdrr();
   if (!manifest) {
     return fail(ErrorKind::kInvalidInput, "%s is no RDRR folder; only those keep a self test.",

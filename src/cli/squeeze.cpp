@@ -51,12 +51,12 @@ Result<std::vector<float>> logits(ModelFlags flags, std::span<const uint32_t> pr
   for (const uint32_t rows : {1u, kGoldenPrompt}) {
     flags.load.chunk = rows;
     DP_TRY(Model model, load_named_model(flags, {.all_logits = true}));
-    model::PlanRunner& runner = *model.impl().loaded->runner;
+    model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
     for (uint32_t pos = 0; pos < prompt.size(); pos += runner.chunk()) {
       const size_t count = std::min<size_t>(runner.chunk(), prompt.size() - pos);
       auto evaluating = runner.logits(pos, prompt.subspan(pos, count));
       DP_TRY(const model::PlanRunner::Rows got,
-             gpu::run_to_completion(*model.impl().device, std::move(evaluating)));
+             gpu::run_to_completion(*Model::Impl::of(model).device, std::move(evaluating)));
       out.insert(out.end(), got.logits.begin(), got.logits.end());
     }
   }
@@ -114,10 +114,10 @@ class Squeeze {
     settings.intent = bench::Intent::kInvestigate;
     DP_TRY(const std::vector<bench::Row> rows, bench::run_tests(model, settings, 0));
     std::vector<bench::PlanProfile> plans;
-    if (model.impl().device->caps().timestamps) {
+    if (Model::Impl::of(model).device->caps().timestamps) {
       DP_TRY(plans, bench::run_profile(model, profile_, report_.facts.ceilings));
     }
-    const auto& choices = model.impl().loaded->runner->choices();
+    const auto& choices = Model::Impl::of(model).loaded->runner->choices();
     for (const bench::PlanProfile& plan : plans) {
       if (!keep_notes) break;
       for (const std::string& note :

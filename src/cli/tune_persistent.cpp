@@ -31,7 +31,7 @@ Result<Measured> measure_lane(ModelFlags flags, const char* lane, bool only_if_u
   flags.no_tuning = true;
   DP_TRY(Model model, load_for(flags, kLong.positions()));
   Measured out;
-  for (const kernels::Choice& choice : model.impl().loaded->runner->choices()) {
+  for (const kernels::Choice& choice : Model::Impl::of(model).loaded->runner->choices()) {
     if (choice.operation == kOperation) out.choice = choice;
   }
   if (only_if_used && out.choice.variant != kPersistent) return out;

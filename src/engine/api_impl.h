@@ -72,6 +72,7 @@ struct Model::Impl : engine::Card {
                               std::span<const std::shared_ptr<const Image>> images);
   // Error: an id is negative.
   static Result<std::vector<uint32_t>> checked_ids(std::span<const int32_t> ids);
+  static Impl& of(Model& model) { return *model.impl_; }
   static Model wrap(std::shared_ptr<Impl> impl) { return Model(std::move(impl)); }
 };
 

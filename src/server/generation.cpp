@@ -4,10 +4,10 @@
 #include <ctime>
 #include <random>
 
-#include "engine/api_impl.h"
 #include "openai/completion_body.h"
 #include "openai/generate_fields.h"
 #include "server/service.h"
+#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -49,9 +49,7 @@ void Generation::begin(ReadyModel* model, const Error* error) {
   head_ = {.id = exchange_->id().substr(exchange_->id().find('_') + 1),
            .model = request_.adapter.empty() ? use_->host().source().name : request_.adapter,
            .created = std::time(nullptr)};
-  token_text_ = [tokenizer = model->model.impl().loaded->text.tokenizer](int32_t id) {
-    return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
-  };
+  token_text_ = token_text_of(model->model);
   auto submitted = submit(*model);
   // The log's entry if the client leaves.
   exchange_->tell(

@@ -25,7 +25,7 @@ const char* model_state_name(ModelState state) {
 }
 
 Result<batch::ChatStart> ReadyModel::start(const openai::ChatFields& chat, const Grammar& grammar) {
-  auto started = start_chat(model.impl().loaded->text, chat, grammar, unknown_tools);
+  auto started = start_chat(Model::Impl::of(model).loaded->text, chat, grammar, unknown_tools);
   if (started && started->prompt.tells_tools && !std::exchange(has_told_of_tools, true)) {
     log(LogLevel::kWarning,
         "Model %s: its chat template knows no tools, so that the conversation tells of them and calls are "

@@ -44,9 +44,15 @@ Result<batch::ChatStart> start_chat(const engine::TextModel& text, const openai:
 }
 
 batch::StartChat chat_starter(Model& model, UnknownTools unknown) {
-  return [unknown, text = std::make_shared<const engine::TextModel>(model.impl().loaded->text)](
+  return [unknown, text = std::make_shared<const engine::TextModel>(Model::Impl::of(model).loaded->text)](
              const openai::ChatFields& chat, const Grammar& grammar) {
     return start_chat(*text, chat, grammar, unknown);
+  };
+}
+
+openai::TokenText token_text_of(Model& model) {
+  return [tokenizer = Model::Impl::of(model).loaded->text.tokenizer](int32_t id) {
+    return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
   };
 }
 

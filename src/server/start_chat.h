@@ -16,4 +16,7 @@ Result<batch::ChatStart> start_chat(const engine::TextModel& text, const openai:
 // The same for any thread, also while the model is loaded again.
 batch::StartChat chat_starter(Model& model, UnknownTools unknown);
 
+// Gives a token's bytes, for any thread; empty without a tokenizer.
+openai::TokenText token_text_of(Model& model);
+
 }  // namespace doppler::server

@@ -165,7 +165,7 @@ TEST(DefaultModel, ALostDeviceGoesOnInMidSentence) {
   ASSERT_TRUE(session.start("A wolf and a king", options));
   std::string text;
   for (uint32_t pieces = 0;; ++pieces) {
-    if (pieces == 4) static_cast<gpu::NativeDevice&>(*model.impl().device).lose_for_test();
+    if (pieces == 4) static_cast<gpu::NativeDevice&>(*Model::Impl::of(model).device).lose_for_test();
     const auto piece = session.next();
     ASSERT_TRUE(piece) << piece.error().message();
     if (!*piece) break;
@@ -173,7 +173,7 @@ TEST(DefaultModel, ALostDeviceGoesOnInMidSentence) {
   }
   const auto answer = session.finish();
   ASSERT_TRUE(answer) << answer.error().message();
-  EXPECT_EQ(model.impl().reloads, 1u);
+  EXPECT_EQ(Model::Impl::of(model).reloads, 1u);
   EXPECT_EQ(answer->tokens, whole->tokens);
   EXPECT_EQ(text, whole->text);
   const auto next = model.new_session().generate("A wolf and a king", options);

@@ -58,8 +58,8 @@ Result<std::vector<int32_t>> generate(Model& model, const std::vector<int32_t>& 
 }
 
 bool uses_the_lane(Model& model) {
-  return std::ranges::count(model.impl().loaded->runner->choices(), std::string("decode_layers.persistent"),
-                            &kernels::Choice::variant) > 0;
+  return std::ranges::count(Model::Impl::of(model).loaded->runner->choices(),
+                            std::string("decode_layers.persistent"), &kernels::Choice::variant) > 0;
 }
 
 // Generates in the lane persistent only. A CPU may put the workgroups aside for longer than its driver lets a loop
@@ -82,7 +82,7 @@ class LaneRuns {
     }
   }
   Model& model() { return *model_; }
-  bool is_cpu() { return model_->impl().device->caps().type == gpu::AdapterType::kCpu; }
+  bool is_cpu() { return Model::Impl::of(*model_).device->caps().type == gpu::AdapterType::kCpu; }
   ~LaneRuns() {
     if (left_ > 0) std::printf("The lane was left %u times, and those runs were made again.\n", left_);
   }
@@ -188,8 +188,9 @@ TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
   auto plain = load("fast");
   ASSERT_TRUE(plain) << plain.error().message();
   EXPECT_FALSE(uses_the_lane(*plain));
-  const engine::LoadedModel& loaded = *plain->impl().loaded;
-  const kernels::TuningKey key = engine::tuning_key(plain->impl().device->caps(), loaded.runner->options());
+  const engine::LoadedModel& loaded = *Model::Impl::of(*plain).loaded;
+  const kernels::TuningKey key =
+      engine::tuning_key(Model::Impl::of(*plain).device->caps(), loaded.runner->options());
   const std::string own = engine::model_key(*loaded.checkpoint);
   for (const std::string& model : {own, std::string("0123456789abcdef")}) {
     kernels::TuningTable table;

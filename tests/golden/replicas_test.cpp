@@ -69,8 +69,8 @@ std::vector<Stream> submit_all(Scheduler& scheduler, uint32_t tokens) {
 TEST(Replicas, AnswerAsOneDeviceDoes) {
   const std::vector<std::string> wanted = alone(12);
   Model model = load("0,0", 2);
-  EXPECT_EQ(model.info().adapter, "2 x " + model.impl().device->caps().adapter);
-  const uint64_t before = model.impl().others[0]->device->counters().submits;
+  EXPECT_EQ(model.info().adapter, "2 x " + Model::Impl::of(model).device->caps().adapter);
+  const uint64_t before = Model::Impl::of(model).others[0]->device->counters().submits;
   auto scheduler = model.scheduler();
   ASSERT_TRUE(scheduler) << scheduler.error().message();
   std::vector<Stream> streams = submit_all(*scheduler, 12);
@@ -79,7 +79,7 @@ TEST(Replicas, AnswerAsOneDeviceDoes) {
     ASSERT_TRUE(answer) << answer.error().message();
     EXPECT_EQ(answer->text, wanted[i]);
   }
-  EXPECT_GT(model.impl().others[0]->device->counters().submits, before);
+  EXPECT_GT(Model::Impl::of(model).others[0]->device->counters().submits, before);
   const SchedulerLoad load = scheduler->load();
   ASSERT_EQ(load.devices.size(), 2u);
   EXPECT_EQ(load.blocks, load.devices[0].blocks + load.devices[1].blocks);
@@ -101,7 +101,7 @@ TEST(Replicas, WhatRequestsAskForIsThatOfOneDevice) {
   Model one = load("0", 2), two = load("0,0", 2);
   auto of_one = one.scheduler(), of_two = two.scheduler();
   ASSERT_TRUE(of_one && of_two);
-  const uint64_t before = two.impl().others[0]->device->counters().submits;
+  const uint64_t before = Model::Impl::of(two).others[0]->device->counters().submits;
   for (const GenerateOptions& options : asked) {
     const auto wanted = of_one->submit({.prompt = kPrompts[0], .options = options})->finish();
     ASSERT_TRUE(wanted) << wanted.error().message();
@@ -118,7 +118,7 @@ TEST(Replicas, WhatRequestsAskForIsThatOfOneDevice) {
       EXPECT_EQ(got->logprobs.size(), options.logprobs ? got->tokens.size() : 0);
     }
   }
-  EXPECT_GT(two.impl().others[0]->device->counters().submits, before);
+  EXPECT_GT(Model::Impl::of(two).others[0]->device->counters().submits, before);
 }
 
 // Models that are loaded in some way of their own.
@@ -143,7 +143,8 @@ TEST_P(ReplicasOf, AnswerAsOneDeviceDoes) {
     auto scheduler = model->scheduler();
     EXPECT_TRUE(scheduler) << scheduler.error().message();
     std::vector<uint64_t> before;
-    for (const auto& other : model->impl().others) before.push_back(other->device->counters().submits);
+    for (const auto& other : Model::Impl::of(*model).others)
+      before.push_back(other->device->counters().submits);
     std::vector<Stream> streams;
     for (int32_t i = 0; i < 6; ++i) {
       auto stream =
@@ -158,7 +159,7 @@ TEST_P(ReplicasOf, AnswerAsOneDeviceDoes) {
       out.push_back(answer->tokens);
     }
     for (size_t i = 0; i < before.size(); ++i)
-      EXPECT_GT(model->impl().others[i]->device->counters().submits, before[i]);
+      EXPECT_GT(Model::Impl::of(*model).others[i]->device->counters().submits, before[i]);
     return out;
   };
   EXPECT_EQ(answers("0,0"), answers("0"));
@@ -189,7 +190,7 @@ TEST(Replicas, ALostDevicesAnswersGoOnOnTheOther) {
       ASSERT_TRUE(piece && *piece);
     }
   }
-  engine::Card& lost = *model.impl().others[0];
+  engine::Card& lost = *Model::Impl::of(model).others[0];
   lost.driver->post([&lost] { static_cast<gpu::NativeDevice&>(*lost.device).lose_for_test(); });
   for (size_t i = 0; i < streams.size(); ++i) {
     const auto answer = streams[i].finish();

@@ -107,7 +107,7 @@ TEST(SplitModel, ALostDeviceEndsInAnAnswerThatGoesOn) {
     ASSERT_TRUE(piece && *piece);
     text += **piece;
   }
-  static_cast<gpu::NativeDevice&>(*model.impl().device).lose_for_test();
+  static_cast<gpu::NativeDevice&>(*Model::Impl::of(model).device).lose_for_test();
   while (true) {
     const auto piece = session.next();
     ASSERT_TRUE(piece) << piece.error().message();
@@ -115,7 +115,7 @@ TEST(SplitModel, ALostDeviceEndsInAnAnswerThatGoesOn) {
     text += **piece;
   }
   EXPECT_EQ(text, wanted);
-  EXPECT_EQ(model.impl().reloads, 1u);
+  EXPECT_EQ(Model::Impl::of(model).reloads, 1u);
 }
 
 TEST(SplitModel, WhatPartsDoNotHaveIsRefusedInOneSentence) {

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "engine/api_impl.h"
 #include "openai/batch_line.h"
 #include "openai/completion_request.h"
 #include "server/files/record.h"
@@ -277,9 +276,7 @@ Result<void> Batches::find_model(Work& work) {
     } else if (auto scheduler = ready->model.scheduler()) {
       model->start_chat = chat_starter(ready->model, ready->unknown_tools);
       model->scheduler = std::move(*scheduler);
-      model->token_text = [tokenizer = ready->model.impl().loaded->text.tokenizer](int32_t id) {
-        return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
-      };
+      model->token_text = token_text_of(ready->model);
     } else {
       model->error = std::move(scheduler).error();
     }
