@@ -63,8 +63,8 @@ struct LoadOptions {
   // Tokens of all sequences' caches together; 0: ctx_len for each, or as many as fit the device.
   uint32_t pool_tokens = 0;
   uint64_t cache_host_bytes = 0;  // host memory for prefixes that left the GPU's; 0: they are forgotten
-  // GPU memory for the experts of a mixture: beyond it they stay in the file and come when they are chosen. Natively,
-  // for one sequence. 0: all experts, or as many as the device has memory for.
+  // GPU memory for the experts of a mixture: beyond it they stay in the file and come when they are chosen. Natively.
+  // 0: all experts, or as many as the device has memory for.
   uint64_t expert_bytes = 0;
   // Embeddings of each layer (Gemma 3n and 4) stay in the file, and the rows of a step's tokens come with it. Natively.
   // false: they do so only if the device has no memory for them.

@@ -172,11 +172,108 @@ INSTANTIATE_TEST_SUITE_P(
                     Loading{"states", "families_recurrent/qwen3_5", [](LoadOptions&) {}},
                     Loading{"host_table", "families_gemma4/gemma3n",
                             [](LoadOptions& o) { o.layer_table_on_host = true; }},
+                    Loading{"paged", "families_moe/mixtral",
+                            [](LoadOptions& o) { o.expert_bytes = 200 << 10; }},  // two of four experts
                     Loading{"adapters", "adapters/llama",
                             [](LoadOptions& o) {
                               o.adapters = {{.path = GOLDEN_DIR "/adapters/llama/adapters/all_r8"}};
                             }}),
     [](const auto& made) { return std::string(made.param.name); });
+
+// A prediction is a text, and this model has no tokenizer. Its greedy text repeats itself, so that drafts are found.
+TEST(Replicas, DraftsDoNotChangeAnswersOnTwoDevices) {
+  const auto load_tiny = [](const char* device) {
+    LoadOptions options;
+    options.device = device;
+    options.lane = "exact";
+    options.ctx_len = 128;
+    options.chunk = 16;
+    options.sequences = 2;
+    options.tuned = false;
+    auto model = Model::load(GOLDEN_DIR "/families_llama/llama", options);
+    EXPECT_TRUE(model) << model.error().message();
+    return std::move(*model);
+  };
+  GenerateOptions options = sampled(64);
+  options.sampling.temperature = 0;
+  options.draft = "off";
+  const std::vector<int32_t> prompt = {40, 7, 90, 11};
+  Model one = load_tiny("0"), two = load_tiny("0,0");
+  const auto wanted = one.scheduler()->submit({.prompt = prompt, .options = options})->finish();
+  ASSERT_TRUE(wanted) << wanted.error().message();
+  options.draft = "lookup";
+  options.draft_rows = 8;
+  auto scheduler = two.scheduler();
+  ASSERT_TRUE(scheduler);
+  uint32_t accepted = 0;
+  for (int round = 0; round < 8 && accepted < 16; ++round) {  // plans are made beside the first answers
+    std::vector<Stream> streams;
+    for (int i = 0; i < 4; ++i)
+      streams.push_back(std::move(*scheduler->submit({.prompt = prompt, .options = options})));
+    for (Stream& stream : streams) {
+      const auto got = stream.finish();
+      ASSERT_TRUE(got) << got.error().message();
+      EXPECT_EQ(got->tokens, wanted->tokens);
+      accepted += got->timings.accepted_tokens;
+    }
+  }
+  EXPECT_GE(accepted, 16u);
+}
+
+TEST(Replicas, PicturesAreSeenOnBothDevices) {
+  const auto picture = Image::load(IMAGES_DIR "/images/b.png");
+  ASSERT_TRUE(picture) << picture.error().message();
+  const auto answers = [&](const char* device) {
+    LoadOptions options;
+    options.device = device;
+    options.lane = "exact";
+    options.ctx_len = 256;
+    options.chunk = 128;
+    options.sequences = 2;
+    options.tuned = false;
+    auto model = Model::load(VISION_DIR "/gemma3", options);
+    EXPECT_TRUE(model) << model.error().message();
+    auto scheduler = model->scheduler();
+    const auto& others = Model::Impl::of(*model).others;
+    const uint64_t before = others.empty() ? 0 : others[0]->device->counters().submits;
+    std::vector<Stream> streams;
+    for (const char* question : {"what", "is", "this", "here"}) {
+      Message message{
+          .role = "user", .content = {}, .parts = {{.text = {}, .image = *picture}, {question, {}}}};
+      auto stream = scheduler->submit({.prompt = std::vector{std::move(message)}, .options = sampled(6)});
+      EXPECT_TRUE(stream) << stream.error().message();
+      streams.push_back(std::move(*stream));
+    }
+    std::vector<std::vector<int32_t>> out;
+    for (Stream& stream : streams) {
+      const auto answer = stream.finish();
+      EXPECT_TRUE(answer) << answer.error().message();
+      out.push_back(answer->tokens);
+    }
+    if (!others.empty()) {
+      EXPECT_GT(others[0]->device->counters().submits, before);
+    }
+    return out;
+  };
+  EXPECT_EQ(answers("0,0"), answers("0"));
+}
+
+TEST(Replicas, EmbeddingsAreThoseOfOneDevice) {
+  const auto vector_of = [](const char* device) {
+    LoadOptions options;
+    options.device = device;
+    options.lane = "exact";
+    options.tuned = false;
+    auto model = Model::load(std::string(EMBEDDING_MODELS_DIR) + "/qwen3_embedding", options);
+    EXPECT_TRUE(model) << model.error().message();
+    const auto got = model->embed(std::vector<int32_t>{40, 7, 90, 11}, {});
+    EXPECT_TRUE(got) << got.error().message();
+    return got->values;
+  };
+  const std::vector<float> wanted = vector_of("0");
+  EXPECT_FALSE(wanted.empty());
+  EXPECT_EQ(vector_of("0,0"), wanted);
+}
 
 TEST(Replicas, ALostDevicesAnswersGoOnOnTheOther) {
   constexpr uint32_t kTokens = 48;  // more than a device has queued when it is lost
