@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "cli/table.h"
 #include "engine/device_plan_native.h"
-#include "engine/model_options.h"
+#include "engine/estimate_native.h"
 #include "gpu/device_list.h"
 
 namespace doppler::cli {
@@ -93,6 +93,7 @@ void print_json(const DryRun& dry, const bench::UsedPreset& preset) {
               {"weight_bytes", memory.weight_bytes},
               {"expert_bytes", memory.expert_bytes},
               {"expert_slots", dry.estimate.expert_slots},
+              {"adapter_bytes", dry.estimate.adapter_bytes},
               {"layer_table_bytes", memory.layer_table_bytes},
               {"layer_table_on_host", dry.estimate.layer_table_on_host},
               {"cache_bytes", memory.cache_bytes},
@@ -120,6 +121,9 @@ void print(const DryRun& dry) {
     table.add(
         {"of them experts", format_text("%s (%u of %u a layer)", format_bytes(memory.expert_bytes).c_str(),
                                         dry.estimate.expert_slots, dry.estimate.config.moe.n_experts)});
+  }
+  if (dry.estimate.adapter_bytes != 0) {
+    table.add({"of them adapters", format_bytes(dry.estimate.adapter_bytes)});
   }
   if (memory.layer_table_bytes != 0) {
     table.add(

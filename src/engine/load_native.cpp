@@ -10,6 +10,7 @@
 #include "engine/device_plan_native.h"
 #include "engine/dispatch/dispatcher_native.h"
 #include "engine/draft_model.h"
+#include "engine/estimate_native.h"
 #include "engine/guide_native.h"
 #include "engine/model_options.h"
 #include "engine/scheduler_driver_native.h"
@@ -22,15 +23,6 @@
 
 namespace doppler {
 namespace {
-
-Result<engine::AdapterSources> adapter_sources(const LoadOptions& options) {
-  engine::AdapterSources out{.files = {}, .slots = options.adapter_slots, .rank = options.adapter_rank};
-  for (const AdapterFile& file : options.adapters) {
-    DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(file.path));
-    out.files.push_back({.files = std::move(files), .name = file.name, .scale = file.scale});
-  }
-  return out;
-}
 
 // Loads the draft model on the same device.
 Result<void> load_draft(engine::Card& card, const LoadOptions& options) {
@@ -70,7 +62,7 @@ Result<void> load_card(engine::Card& card, std::unique_ptr<formats::FileSet> fil
       return options.progress(stage, done, total);
     };
   }
-  DP_TRY(engine::AdapterSources adapters, adapter_sources(options));
+  DP_TRY(engine::AdapterSources adapters, engine::adapter_sources(options));
   std::unique_ptr<formats::FileSet> projector;
   if (!options.mmproj.empty()) {
     DP_TRY(projector, formats::open_file_set(options.mmproj));

@@ -97,12 +97,6 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   return out;
 }
 
-Result<model::LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
-                                          const gpu::Caps& caps) {
-  DP_TRY(const model::RunnerOptions runner, runner_options(options));
-  return model::estimate_load(checkpoint, runner, caps);
-}
-
 LoadReport describe_load(const LoadedModel& loaded, const gpu::Caps& caps) {
   const model::LoadTimes& times = loaded.runner->load_times();
   return {.seconds = loaded.load_seconds,

@@ -14,10 +14,6 @@ Result<model::Drafting> drafting_of(std::string_view word);
 Result<formats::Pooling> pooling_of(std::string_view kind);
 // Errors: a lane, cache format, rule or draft that is not known.
 Result<model::RunnerOptions> runner_options(const LoadOptions& options);
-// The load on such a device, as an estimate (`--dry-run`). Errors: those of runner_options(); this build cannot run the
-// model.
-Result<model::LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
-                                          const gpu::Caps& caps);
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device);
 ExpertPaging paging_of(const LoadedModel& loaded);
 // The device's counts since the model was loaded.

@@ -8,6 +8,7 @@
 #include "formats/embedding_modules.h"
 #include "kernels/attention/attention.h"
 #include "kernels/variant.h"
+#include "model/adapter_arena.h"
 #include "model/recurrent_states.h"
 
 namespace doppler::model {
@@ -300,6 +301,8 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   estimate.memory =
       estimate_of(options, estimate.config, checkpoint, caps,
                   {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, estimate.config)});
+  estimate.adapter_bytes = estimate_adapters(options.adapters, estimate.config);
+  estimate.memory.weight_bytes += estimate.adapter_bytes;
   return estimate;
 }
 

@@ -52,6 +52,7 @@ struct LoadEstimate {
   uint32_t ctx_len = 0, chunk = 0;
   kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
   MemoryEstimate memory;
+  uint64_t adapter_bytes = 0;  // of memory.weight_bytes
   uint32_t expert_slots = 0;  // of a layer; 0: all experts
   bool layer_table_on_host = false;
 };
