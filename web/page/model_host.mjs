@@ -115,7 +115,10 @@ export class ModelHost extends EventTarget {
     await this.model?.unloadAdapter(name);
   }
 
-  /** Notes the adapters, for a load of the same model. @param {any[]} adapters @param {string} adapter the chosen one */
+  /**
+   * Notes the adapters, for a load of the same model.
+   * @param {any[]} adapters @param {string} adapter the chosen one
+   */
   #have(adapters, adapter) {
     const { source, name, options, bytes } = /** @type {Asked} */ (this.#asked);
     this.#asked = { source, name, options: { ...options, adapters }, bytes };
