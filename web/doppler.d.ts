@@ -73,6 +73,15 @@ export interface LoadOptions {
    * GGUF model the name of the tower's file beside it ("mmproj-model-f16.gguf").
    */
   images?: boolean | string;
+  /**
+   * Low-rank adapters (LoRA). All answers have those without a name, added up. If an adapter has a name, or if
+   * adapterSlots is set, the model has room for adapters that come later (loadAdapter).
+   */
+  adapters?: readonly AdapterFile[];
+  /** Adapters in GPU memory at a time; default: as many as `adapters` needs, 8 with named ones. */
+  adapterSlots?: number;
+  /** The largest sum of ranks of one answer's adapters; default: as `adapters` need, or 16. */
+  adapterRank?: number;
   /** Bytes of a mixture's experts on the GPU. */
   expertBytes?: number;
   /** Operation -> kernel variant that must be used. */
@@ -97,6 +106,21 @@ export interface LoadOptions {
   /** In place of https://huggingface.co: a mirror with its paths. */
   hubUrl?: string;
   /** For private models of Hugging Face or another server: headers of every request. */
+  headers?: Record<string, string>;
+}
+/**
+ * A low-rank adapter: a GGUF file, or a PEFT folder (adapter_config.json and adapter_model.safetensors). It is named as
+ * a model is. It is not kept in the browser's storage.
+ */
+export interface AdapterFile extends AdapterOptions {
+  source: ModelSource;
+  /** Answers ask for the adapter by this name; without one all answers have it. */
+  name?: string;
+}
+export interface AdapterOptions {
+  /** Times the adapter's own scale; default 1. */
+  scale?: number;
+  /** Headers of its requests: those of the model do not go to it. */
   headers?: Record<string, string>;
 }
 export interface DeviceOptions {
@@ -161,6 +185,15 @@ export class Doppler extends EventTarget {
   detokenize(tokens: readonly number[]): Promise<string>;
   /** The conversation as the model's chat template writes it. */
   applyChatTemplate(messages: readonly ChatMessage[], options?: { addGenerationPrompt?: boolean }): Promise<string>;
+  /**
+   * Answers may ask for this adapter by `name` from now on (RequestOptions.adapters). It replaces an adapter of the
+   * same name. The model must have room for it (LoadOptions.adapterSlots); it is not loaded again.
+   */
+  loadAdapter(name: string, source: ModelSource, options?: AdapterOptions & { signal?: AbortSignal }): Promise<AdapterInfo>;
+  /** Answers under way keep the adapter. Rejects if no adapter has this name. */
+  unloadAdapter(name: string): Promise<void>;
+  /** The adapters with names. */
+  adapters(): Promise<AdapterInfo[]>;
   newSession(): Session;
   memory(): Promise<Memory>;
   /** Kernels in use with the better ones that were refused, and why. */
@@ -173,6 +206,14 @@ export class Doppler extends EventTarget {
   addEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | AddEventListenerOptions): void;
   removeEventListener<K extends keyof DopplerEvents>(type: K, listener: (event: DopplerEvents[K]) => void, options?: boolean | EventListenerOptions): void;
   removeEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | EventListenerOptions): void;
+}
+
+export interface AdapterInfo {
+  name: string;
+  /** Where its files are. */
+  path: string;
+  rank: number;
+  scale: number;
 }
 
 export interface EmbedOptions {
@@ -215,6 +256,10 @@ export interface ModelInfo {
   loadSeconds: number;
   /** Messages may have pictures. */
   readsImages: boolean;
+  /** The room for adapters; 0: there is none. */
+  adapterSlots: number;
+  /** The largest sum of ranks of one answer's adapters. */
+  adapterRank: number;
   hasTokenizer: boolean;
   hasChatTemplate: boolean;
   /** Names of the kernel variants in use. */

@@ -1,5 +1,6 @@
 // The public class, typed by doppler.d.ts: a model, asked with await. In a page the engine runs in a worker and this is
 // its proxy; node.mjs has the same class for Node. Read next: requests.mjs (shapes), calls.mjs (to the engine).
+import { readAdapter, readAdapterOptions } from './adapter_fields.mjs';
 import { browser } from './browser.mjs';
 import { callsOfWorker, callsOnThisThread } from './calls.mjs';
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
@@ -36,7 +37,7 @@ export class Doppler extends EventTarget {
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
     const { workerUrl, wasmUrl, grammars, ...given } = rest;
-    const request = { source: absolute(source), options: { ...given, core, grammars: addressOfGrammars(grammars), wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
+    const request = { source: absolute(source), options: { ...given, ...readAdapterOptions(given), core, grammars: addressOfGrammars(grammars), wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
     try {
       const info = await self.#call('load', request, signal, (event) => progress?.(event.progress));
       self.info = { ...info, grammars: Boolean(grammars) };
@@ -106,6 +107,22 @@ export class Doppler extends EventTarget {
     const { weightBytes, cacheBytes, scratchBytes } = this.info;
     const gpuBytes = weightBytes + cacheBytes + scratchBytes;
     return { weightBytes, cacheBytes, scratchBytes, gpuBytes, wasmBytes: await this.#call('wasmBytes', {}) };
+  }
+
+  async loadAdapter(name, source, { signal, ...options } = /** @type {any} */ ({})) {
+    throwIfAborted(signal);
+    if (typeof name !== 'string' || name === '') {
+      throw new DopplerError('invalid-input', `An adapter has the name ${JSON.stringify(name)}; a name is a text that is not empty.`);
+    }
+    const load = readAdapter({ ...options, source, name });
+    const loaded = await abortable(this.#call('adapters', { load }, signal), signal, () => {});
+    return loaded.find((adapter) => adapter.name === name);
+  }
+  async unloadAdapter(name) {
+    await this.#call('adapters', { unload: String(name) });
+  }
+  adapters() {
+    return this.#call('adapters', {});
   }
 
   newSession() {

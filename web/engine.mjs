@@ -6,6 +6,7 @@ import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './error
 import { Grammars } from './grammars.mjs';
 import { Instance } from './instance.mjs';
 import { heldTo } from './integrity.mjs';
+import { Lora } from './lora.mjs';
 import { News } from './news.mjs';
 import { isSamePicture, withPictures } from './pictures.mjs';
 import { ProgressMeter } from './progress.mjs';
@@ -74,7 +75,9 @@ export class Engine {
       const opened = await openSource(source, sourceOptions);
       const access = integrity === undefined ? opened : heldTo(opened, integrity, { signal: this.#life.signal,
         tell: (done, total) => meter.update('weights', done, total) });
-      this.#loading = { module, gpu, device, access, core, grammars };
+      const lora = new Lora(sourceOptions);
+      this.#loading = { module, gpu, device, access, core, grammars, lora };
+      await lora.begin(options);
       const info = await this.#start(meter);
       await access.finished?.();
       return await this.#tested(info, isTested, meter);
@@ -118,7 +121,7 @@ export class Engine {
   embed(request) {
     return this.#inLine(async () => {
       const { tokens: given } = await this.#begun({ ...request, parseSpecial: false }, true);
-      const { bytes, tokens } = await this.#evaluated('embed', { tokens: given, ...request.options });
+      const { bytes, tokens } = await this.#onDevice((instance) => instance.ask('embed', { tokens: given, ...request.options }));
       return { embedding: new Float32Array(bytes.buffer), tokens };
     }, kOneLine);
   }
@@ -129,10 +132,14 @@ export class Engine {
       const scored = [];
       for (const text of texts) {
         throwIfAborted(signal);
-        scored.push(await this.#evaluated('rerank', { query, text }));
+        scored.push(await this.#onDevice((instance) => instance.ask('rerank', { query, text })));
       }
       return scored;
     }, kOneLine);
+  }
+  /** Answers with the adapters that have names. @param {import('./lora.mjs').Change} change @param {Caller} caller */
+  adapters(change, { signal }) {
+    return this.#onDevice((instance) => this.#loading.lora.change(instance, change, signal));
   }
   tokenize(request) {
     return this.#ask('tokenize', request).then((answer) => answer.tokens);
@@ -279,7 +286,7 @@ export class Engine {
   /** @param {ProgressMeter} [meter] @returns {Promise<any>} the model's description */
   async #start(meter) {
     const { signal } = this.#life;
-    const { gpu, device, access, module, core } = this.#loading;
+    const { gpu, device, access, module, core, lora } = this.#loading;
     const log = (level, line) => this.emit('warning', line);
     const instance = new Instance({ gpu, provider: this.platform.provider, device, access, log, grammars: this.#grammars });
     await instance.start(module);
@@ -287,7 +294,7 @@ export class Engine {
       const info = await instance.load(core, (stage, done, total) => {
         meter?.update(stage, done, total);
         return !signal.aborted;
-      });
+      }, lora.first);
       throwIfAborted(signal);
       this.#instance = instance;
       instance.host.onLost = (why) => this.emit('devicelost', why);
@@ -315,6 +322,7 @@ export class Engine {
     // The same pictures in the same order have the same tokens again.
     const instance = /** @type {Instance} */ (/** @type {unknown} */ (this.#instance));
     for (const bytes of this.#pictures.slice(0, kMostPictures)) await instance.picture(bytes);
+    await this.#loading.lora.again(instance);
     this.emit('restored', undefined);
   }
 
@@ -359,12 +367,12 @@ export class Engine {
     }
   }
 
-  /** Asks again on another device if that is lost. @param {string} name @param {object} request */
-  async #evaluated(name, request) {
+  /** Asks again on another device if that is lost. @param {(instance: Instance) => Promise<any>} ask */
+  async #onDevice(ask) {
     for (let failures = 0; ;) {
       const instance = await this.#ready();
       try {
-        return await instance.ask(name, request);
+        return await ask(instance);
       } catch (error) {
         if (!(await isLost(instance, error)) || ++failures > kMostRecoveries) throw error;
       }

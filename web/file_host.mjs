@@ -28,6 +28,7 @@ import { HostError, Status } from './wasm_loader.mjs';
 
 export class FileHost {
   /** @type {(OpenFile | null)[]} */ #open = [];
+  /** By number; the model's first, then those of adapters. @type {FileAccess[]} */ #sets;
   /** Memory of chunks that were used. @type {ArrayBuffer[]} */ #spare = [];
   /** Why a file could not be opened or read, with its kind, which the core does not know. @type {any} */
   failure = null;
@@ -35,17 +36,17 @@ export class FileHost {
   /** @param {import('./wasm_loader.mjs').Core} core @param {FileAccess} access */
   constructor(core, access) {
     this.core = core;
-    this.access = access;
+    this.#sets = [access];
   }
 
   /** @returns {Record<string, Function>} */
   imports() {
     const { core } = this;
     return {
-      dp_file_open: (ticket, name, nameBytes) => {
+      dp_file_open: (ticket, set, name, nameBytes) => {
         const text = core.text(name, nameBytes);
         core.answer(ticket, async () => {
-          const file = await this.access.open(text).catch((error) => this.#fail(error));
+          const file = await this.#sets[set].open(text).catch((error) => this.#fail(error));
           if (!file) throw new HostError(Status.notThere, text);
           this.#open.push(file);
           return JSON.stringify({ file: this.#open.length - 1, size: file.size, name: file.name });
@@ -58,6 +59,11 @@ export class FileHost {
         this.#open[file] = null;
       },
     };
+  }
+
+  /** Further files. @param {FileAccess} access @returns {object} as WebAssembly is told */
+  add(access) {
+    return { ...access.files, set: this.#sets.push(access) - 1 };
   }
 
   /** @param {any} error @returns {never} */

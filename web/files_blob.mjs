@@ -58,7 +58,7 @@ function accessOf(root, byName, isOne) {
 }
 
 /** @param {Blob} blob @param {string} name @returns {import('./file_host.mjs').OpenFile} */
-function openBlob(blob, name) {
+export function openBlob(blob, name) {
   return {
     name,
     size: blob.size,

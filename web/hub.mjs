@@ -7,6 +7,7 @@ const kHub = 'https://huggingface.co';
 const kUsualQuantisations = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 const kShownChoices = 12; // in a sentence
 const kName = /^(?<repo>[\w.-]+\/[\w.-]+)(?::(?<selector>[^@]+))?(?:@(?<revision>[\w./-]+))?$/;
+const kPeftConfig = 'adapter_config.json'; // what the folder of an adapter has
 const kFile = /\.(gguf|safetensors|json)$/i;
 const kHost = /^(?:https?:\/\/)?(?:huggingface\.co|hf\.co)\//i; // what the hub is called in addresses
 const kPage = /^(?<repo>[\w.-]+\/[\w.-]+)\/(?:blob|tree)\/(?<revision>[^/]+)(?:\/(?<selector>.+))?$/;
@@ -27,9 +28,9 @@ export function parseHubName(text) {
  * The address of what the name stands for: a .gguf file, or a folder. It holds the commit, so that its bytes never
  * change.
  * @param {{repo: string, selector: string, revision: string}} name
- * @param {import('./files_http.mjs').HttpOptions & {hubUrl?: string}} options
+ * @param {import('./files_http.mjs').HttpOptions & {hubUrl?: string, isAdapter?: boolean}} options
  */
-export async function resolveHubName({ repo, selector, revision }, { signal, headers, hubUrl = kHub }) {
+export async function resolveHubName({ repo, selector, revision }, { signal, headers, hubUrl = kHub, isAdapter = false }) {
   const hub = hubUrl.replace(/\/$/, '');
   const answer = await fetch(`${hub}/api/models/${repo}/revision/${encodeURIComponent(revision)}`, { signal, headers }).catch((error) => {
     throwIfAborted(signal);
@@ -44,7 +45,7 @@ export async function resolveHubName({ repo, selector, revision }, { signal, hea
   if (!/^\w+$/.test(sha) || paths.length === 0) {
     throw new DopplerError('io', `The hub's answer for ${repo} names no commit or no files.`);
   }
-  const path = chooseFile(repo, paths, selector);
+  const path = isAdapter && !selector && paths.includes(kPeftConfig) ? '' : chooseFile(repo, paths, selector);
   return `${hub}/${repo}/resolve/${sha}/${path.split('/').map(encodeURIComponent).join('/')}`;
 }
 

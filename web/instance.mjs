@@ -49,9 +49,13 @@ export class Instance {
     return this.#core.exports.memory.buffer.byteLength;
   }
 
-  /** @param {object} options @param {Listener['onProgress']} onProgress */
-  load(options, onProgress) {
-    const loaded = this.ask('load', { files: this.access.files, options }, { onProgress });
+  /**
+   * @param {object} options @param {Listener['onProgress']} [onProgress]
+   * @param {import('./lora.mjs').Lora['first']} [adapters]
+   */
+  load(options, onProgress, adapters) {
+    const given = adapters && { ...adapters, list: adapters.list.map((one) => this.#filesOf(one)) };
+    const loaded = this.ask('load', { files: this.access.files, options, adapters: given }, { onProgress });
     return loaded.finally(() => {
       this.host.releaseStaging();
       this.files.releaseSpare();
@@ -67,6 +71,11 @@ export class Instance {
    */
   ask(name, request, listener = {}) {
     return this.#call(name, listener, this.#core.give(JSON.stringify(request)));
+  }
+
+  /** @param {{load?: import('./lora.mjs').Opened, unload?: string}} change @returns {Promise<any[]>} */
+  async changeAdapters({ load, unload }) {
+    return (await this.ask('adapters', { unload, load: load && this.#filesOf(load) })).adapters;
   }
 
   kernels() {
@@ -90,6 +99,11 @@ export class Instance {
     else this.#core.exports.doppler_free();
     this.files.close();
     this.#rejectAll(reason);
+  }
+
+  /** @param {import('./lora.mjs').Opened} adapter */
+  #filesOf({ access, name, scale }) {
+    return { files: this.files.add(access), name, scale };
   }
 
   /** @param {import('./errors.mjs').DopplerError} reason */

@@ -16,6 +16,7 @@ export class LastingCalls {
   /** @type {Calls} */ #calls;
   /** @type {any} */ #loaded = null; // the request that loaded the model
   /** @type {Map<number, number[]>} */ #sessions = new Map(); // number -> the tokens of its text
+  /** Name -> the last request that loaded or unloaded that adapter. @type {Map<string, any>} */ #adapters = new Map();
   /** @type {Promise<void> | null} */ #beginning = null; // of another worker
   #ends = 0;
   #isClosed = false;
@@ -75,6 +76,7 @@ export class LastingCalls {
       this.#calls = this.#start();
       const quiet = { signal: new AbortController().signal, tell: () => {} };
       await this.#calls.call('load', this.#loaded, quiet);
+      for (const change of this.#adapters.values()) await this.#calls.call('adapters', change, quiet).catch((error) => this.#lacks(change, error));
       for (const [session, tokens] of this.#sessions) await this.#calls.call('openSession', { session, tokens }, quiet);
     } catch (error) {
       if (!this.#isClosed) this.#emit('failed', /** @type {Error} */ (error).message);
@@ -85,11 +87,21 @@ export class LastingCalls {
   }
 
   /**
-   * Notes the sessions for the next worker.
+   * The new worker could not load an adapter: only answers that ask for it fail.
+   * @param {any} change @param {any} error
+   */
+  #lacks({ load, unload }, error) {
+    if (error instanceof WorkerGone) throw error;
+    this.#emit('warning', `The adapter "${load?.name ?? unload}" is not there any more: ${error.message}`);
+  }
+
+  /**
+   * Notes the sessions and adapters for the next worker.
    * @param {string} method @param {any} request @param {any} answer
    */
   #note(method, request, answer) {
-    const { session, from, tokens } = request ?? {};
+    const { session, from, tokens, load, unload } = request ?? {};
+    if (method === 'adapters' && (load || unload)) this.#adapters.set(load?.name ?? unload, request);
     if (!session) return;
     if (method === 'openSession') this.#sessions.set(session, [...(tokens ?? this.#sessions.get(from) ?? [])]);
     if (method === 'generate' || method === 'restoreSession') this.#sessions.set(session, answer.sessionTokens);

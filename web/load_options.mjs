@@ -7,7 +7,7 @@ const kCore = {
   images: 'images', kernels: 'kernels', poolTokens: 'poolTokens', sequences: 'sequences',
 };
 const kOthers = new Set([
-  'progress', 'signal', 'device', 'grammars', 'cache', 'integrity', 'selfTest', 'wasmUrl', 'workerUrl', 'hubUrl', 'headers',
+  'adapters', 'adapterSlots', 'adapterRank', 'progress', 'signal', 'device', 'grammars', 'cache', 'integrity', 'selfTest', 'wasmUrl', 'workerUrl', 'hubUrl', 'headers',
 ]);
 
 /** @param {Record<string, any>} options @returns {{core: any, others: any}} */

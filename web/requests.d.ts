@@ -75,6 +75,11 @@ export interface RequestOptions extends SamplingOptions, GrammarFields {
    * and so on.
    */
   n?: number;
+  /**
+   * Adapters (LoRA) of this answer, which are added up: their names, and scales besides their own. An empty list means
+   * no adapter. Without a list the answer has the adapters without a name.
+   */
+  adapters?: readonly { name: string; scale?: number }[];
   stream_options?: { include_usage?: boolean };
   /** Taken, and without effect. */
   user?: string;

@@ -1,5 +1,6 @@
 // Requests in OpenAI's shapes, and what the core takes (src/web/web_options.h). A member that would change the answer
 // and is not known is refused by name. Read next: shapes.mjs, for the answers.
+import { readAdapterUses } from './adapter_fields.mjs';
 import { DopplerError } from './errors.mjs';
 
 // Our names of a generation's options -> the core's.
@@ -22,7 +23,7 @@ const kGrammar = new Set(['response_format', 'grammar', 'json_schema', 'guided_j
   'structured_outputs']);
 // Read elsewhere, or without effect on the answer.
 const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata',
-  'logprobs', 'top_logprobs', 'n', 'prediction']);
+  'logprobs', 'top_logprobs', 'n', 'prediction', 'adapters']);
 const kMostAnswers = 128; // n, as OpenAI allows
 
 /** Makes the request of Engine.generate(). @param {any} request @param {boolean} isChat @param {number} [session] */
@@ -46,6 +47,7 @@ export function readRequest(request, isChat, session) {
   }
   options.seed ??= Math.floor(Math.random() * 2 ** 32);
   Object.assign(options, logprobOptions(request, isChat), predictionOption(request));
+  if (request.adapters) options.adapters = readAdapterUses(request.adapters);
   const { messages, prompt } = request;
   if (isChat) {
     if (!Array.isArray(messages)) throw new DopplerError('invalid-input', 'A chat request needs messages, a list.');

@@ -8,7 +8,7 @@ import { isStored } from './model_cache.mjs';
 import { openRoot } from './piece_store.mjs';
 
 /**
- * @typedef {import('./cached_files.mjs').CacheOptions & {cache?: boolean, hubUrl?: string,
+ * @typedef {import('./cached_files.mjs').CacheOptions & {cache?: boolean, hubUrl?: string, isAdapter?: boolean,
  *   openPath?: (path: string) => Promise<import('./file_host.mjs').FileAccess | null>}} SourceOptions
  * openPath: Node's; null: there is no such file.
  */
@@ -20,7 +20,8 @@ import { openRoot } from './piece_store.mjs';
 export async function openSource(source, options) {
   if (isLocal(source)) return blobFiles(source);
   if (typeof source !== 'string') {
-    throw new DopplerError('invalid-input', 'A model is an address, a Hugging Face name, a File or a handle of one.');
+    const what = options.isAdapter ? 'An adapter' : 'A model';
+    throw new DopplerError('invalid-input', `${what} is an address, a Hugging Face name, a File or a handle of one.`);
   }
   const onDisk = await options.openPath?.(source);
   if (onDisk) return onDisk;

@@ -1,51 +1,26 @@
 #include "engine/adapter_registry_native.h"
 
-#include <cmath>
-
-#include "base/text.h"
-
 namespace doppler::engine {
 
 void AdapterRegistry::add(NamedAdapter adapter) {
   const std::lock_guard lock(mutex_);
-  std::string name = adapter.name;
-  adapters_.insert_or_assign(std::move(name), std::move(adapter));
+  adapters_.add(std::move(adapter));
 }
 
 Result<void> AdapterRegistry::remove(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  if (adapters_.erase(name) != 0) return {};
-  return fail(ErrorKind::kInvalidInput, "There is no adapter \"%s\".", printable(name).c_str());
+  return adapters_.remove(name);
 }
 
 std::vector<AdapterInfo> AdapterRegistry::list() const {
   const std::lock_guard lock(mutex_);
-  std::vector<AdapterInfo> out;
-  for (const auto& [name, named] : adapters_) {
-    out.push_back(
-        {.name = name, .path = named.adapter->name, .rank = named.adapter->rank(), .scale = named.scale});
-  }
-  return out;
+  return adapters_.list();
 }
 
 Result<std::shared_ptr<const model::AdapterMix>> AdapterRegistry::mix_of(
     std::span<const AdapterUse> uses) const {
   const std::lock_guard lock(mutex_);
-  auto mix = std::make_shared<model::AdapterMix>();
-  for (const AdapterUse& use : uses) {
-    const auto it = adapters_.find(use.name);
-    if (it == adapters_.end()) {
-      return fail(ErrorKind::kInvalidInput, "There is no adapter \"%s\".", printable(use.name).c_str());
-    }
-    if (!std::isfinite(use.scale)) {
-      return fail(ErrorKind::kInvalidInput, "The scale of adapter \"%s\" is no number.",
-                  printable(use.name).c_str());
-    }
-    if (use.scale == 0) continue;
-    mix->parts.push_back({.adapter = it->second.adapter, .scale = use.scale * it->second.scale});
-  }
-  if (mix->parts.empty()) return std::shared_ptr<const model::AdapterMix>();
-  return std::shared_ptr<const model::AdapterMix>(std::move(mix));
+  return adapters_.mix_of(uses);
 }
 
 }  // namespace doppler::engine

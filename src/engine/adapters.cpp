@@ -12,17 +12,19 @@ constexpr uint32_t kUsualSlots = 8, kUsualRank = 16;  // as vLLM has it
 }  // namespace
 
 Task<Result<std::shared_ptr<const formats::FittedAdapter>>> open_fitted(
-    std::unique_ptr<formats::FileSet> files, const formats::ModelConfig& config) {
+    std::unique_ptr<formats::FileSet> files, const model::PlanRunner& runner) {
   auto opening = formats::open_adapter(std::move(files));
   DP_CO_TRY(const formats::Adapter adapter, co_await std::move(opening));
-  DP_CO_TRY(formats::FittedAdapter fitted, formats::fit_adapter(adapter, config));
-  co_return std::make_shared<const formats::FittedAdapter>(std::move(fitted));
+  DP_CO_TRY(formats::FittedAdapter fitted, formats::fit_adapter(adapter, runner.config()));
+  auto held = std::make_shared<const formats::FittedAdapter>(std::move(fitted));
+  DP_CO_CHECK(
+      runner.adapters().check(std::make_shared<model::AdapterMix>(model::AdapterMix{.parts = {{held}}})));
+  co_return held;
 }
 
 Task<Result<std::vector<NamedAdapter>>> open_adapters(AdapterSources sources, formats::Checkpoint& checkpoint,
                                                       model::AdapterRoom& room) {
   std::vector<NamedAdapter> named;
-  if (sources.files.empty() && sources.slots == 0) co_return named;
   DP_CO_TRY(const formats::ModelConfig config, formats::read_config(checkpoint));
   room.rank = sources.rank;
   const formats::FittedAdapter* replacing = nullptr;

@@ -1,5 +1,5 @@
 // Opens the adapters that a model is loaded with: those that all answers have, and those that answers ask for by name.
-// Read next: adapter_registry_native.h, model/adapter_set.h (which adapters are on the device).
+// Read next: named_adapters.h, model/adapter_set.h (which adapters are on the device).
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include "doppler/doppler.h"
 #include "formats/adapters/fit_adapter.h"
 #include "model/adapter_arena.h"
+#include "model/plan_runner.h"
 
 namespace doppler::engine {
 
@@ -30,12 +31,14 @@ struct NamedAdapter {
   std::shared_ptr<const formats::FittedAdapter> adapter;
 };
 
-// Opens an adapter of this model. Errors: the files are no adapter, or none of this model.
+// Opens an adapter for answers of a loaded model. Errors: the files are no adapter, or none of this model; the model
+// was loaded without room for it.
 Task<Result<std::shared_ptr<const formats::FittedAdapter>>> open_fitted(
-    std::unique_ptr<formats::FileSet> files, const formats::ModelConfig& config);
+    std::unique_ptr<formats::FileSet> files, const model::PlanRunner& runner);
 
-// Call this before the model is loaded. It fills the room that adapters need, and gives those with names. If an adapter
-// that all answers have replaces whole tensors, they take the place of the checkpoint's.
+// Call this before the model is loaded, if it is to have adapters or room for them. It fills the room that adapters
+// need, and gives those with names. If an adapter that all answers have replaces whole tensors, they take the place of
+// the checkpoint's.
 Task<Result<std::vector<NamedAdapter>>> open_adapters(AdapterSources sources, formats::Checkpoint& checkpoint,
                                                       model::AdapterRoom& room);
 

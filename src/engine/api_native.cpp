@@ -58,11 +58,9 @@ Result<std::string> Model::apply_chat_template(std::span<const Message> messages
 Result<void> Model::load_adapter(const std::string& name, const std::string& path) {
   DP_CHECK(impl_->check_loaded());
   DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(path));
-  auto opening = engine::open_fitted(std::move(files), impl_->loaded->runner->config());
+  auto opening = engine::open_fitted(std::move(files), *impl_->loaded->runner);
   opening.start();  // natively it does not wait
   DP_TRY(std::shared_ptr<const formats::FittedAdapter> adapter, opening.take());
-  const auto mix = std::make_shared<model::AdapterMix>(model::AdapterMix{.parts = {{adapter}}});
-  DP_CHECK(impl_->loaded->runner->adapters().check(mix));
   impl_->adapters->add({.name = name, .scale = 1, .adapter = std::move(adapter)});
   return {};
 }

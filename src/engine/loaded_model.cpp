@@ -115,8 +115,10 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
     DP_CO_TRY(loaded->projector, co_await std::move(opening));
     options.projector = loaded->projector.get();
   }
-  auto opening = open_adapters(std::move(adapters), *loaded->checkpoint, options.adapters);
-  DP_CO_TRY(loaded->named_adapters, co_await std::move(opening));
+  if (!adapters.files.empty() || adapters.slots != 0) {
+    auto opening = open_adapters(std::move(adapters), *loaded->checkpoint, options.adapters);
+    DP_CO_TRY(loaded->named_adapters, co_await std::move(opening));
+  }
   DP_CO_TRY(loaded->runner, co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options),
                                                              std::move(progress)));
   if (const model::ImageStore* store = loaded->runner->images()) {

@@ -162,10 +162,11 @@ Task<Result<lowering::Adapters>> AdapterArena::make(gpu::Device& device, gpu::Pl
 Result<void> AdapterArena::check(const std::vector<AdapterPart>& parts) const {
   DP_CHECK(check_replaced(parts));
   if (const uint32_t rank = total_rank(parts); rank > rank_) {
-    return fail(
-        ErrorKind::kInvalidInput,
-        "Adapters of rank %u together do not fit a slot of rank %u; load the model with more (--lora-rank).",
-        rank, rank_);
+    return fail(ErrorKind::kUnsupported,
+                "Adapters of rank %u together do not fit a slot of rank %u; load the model with more "
+                "(--lora-rank, in "
+                "JavaScript adapterRank).",
+                rank, rank_);
   }
   const auto has_room = [&](const formats::FittedMatrix& matrix) {
     const bool needs_affine = is_affine({{&matrix, 1}});

@@ -25,8 +25,8 @@ Result<void> AdapterSet::check(const std::shared_ptr<const AdapterMix>& mix) con
   if (!mix) return arena_.check({});
   if (!arena_.is_there()) {
     return fail(ErrorKind::kUnsupported,
-                "The model was loaded without room for adapters; load it with --lora or "
-                "--lora-slots.");
+                "The model was loaded without room for adapters; load it with --lora or --lora-slots "
+                "(in JavaScript: adapters or adapterSlots).");
   }
   return arena_.check(mix->parts);
 }

@@ -7,7 +7,9 @@ namespace doppler::web {
 namespace {
 
 // Answers {"file": number, "size": bytes, "name": for messages}, or kNotThere.
-DP_HOST_IMPORT("dp_file_open") void host_file_open(uint32_t ticket, const char* name, uint32_t name_bytes);
+// set: WebFiles::set.
+DP_HOST_IMPORT("dp_file_open")
+void host_file_open(uint32_t ticket, uint32_t set, const char* name, uint32_t name_bytes);
 DP_HOST_IMPORT("dp_file_read")
 void host_file_read(uint32_t ticket, uint32_t file, double offset, uint32_t bytes);
 DP_HOST_IMPORT("dp_file_close") void host_file_close(uint32_t file);
@@ -56,7 +58,7 @@ class WebFileSet final : public formats::FileSet {
                      printable(name).c_str(), files_.root.c_str());
     }
     const HostCall call;
-    host_file_open(call.ticket(), name.data(), static_cast<uint32_t>(name.size()));
+    host_file_open(call.ticket(), files_.set, name.data(), static_cast<uint32_t>(name.size()));
     const HostAnswer answer = co_await call.answer();
     if (answer.status == HostStatus::kNotThere) co_return std::unique_ptr<formats::ByteSource>();
     if (!answer.ok()) co_return fail(ErrorKind::kIo, "%s", answer.text().c_str());

@@ -143,6 +143,12 @@ DP_HOST_EXPORT("doppler_rerank") void export_rerank(uint32_t call, char* data, u
   start(call, instance().model.rerank(std::move(*request)));
 }
 
+DP_HOST_EXPORT("doppler_adapters") void export_adapters(uint32_t call, char* data, uint32_t bytes) {
+  auto request = take_request(data, bytes);
+  if (!request) return answer(call, forward(std::move(request).error()));
+  start(call, instance().model.change_adapters(std::move(*request)));
+}
+
 DP_HOST_EXPORT("doppler_save") void export_save(uint32_t call, char* data, uint32_t bytes) {
   auto request = take_request(data, bytes);
   if (!request) return answer(call, forward(std::move(request).error()));

@@ -7,6 +7,7 @@
 #include "engine/session_file.h"
 #include "engine/session_identity.h"
 #include "engine/tuning.h"
+#include "web/web_adapters.h"
 #include "web/web_chat.h"
 #include "web/web_guide.h"
 #include "web/web_options.h"
@@ -34,14 +35,20 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
     beside.root = beside.main_file = options.mmproj;
     projector = make_web_file_set(std::move(beside));
   }
+  engine::AdapterSources adapters;
+  if (const Json* given = find(request, "adapters")) {
+    DP_CO_TRY(adapters, read_adapter_sources(*given));
+  }
   auto loading = engine::load_model(*device_, make_web_file_set(std::move(files)), std::move(runner),
-                                    options.chat_template, std::move(progress), {}, {}, std::move(projector));
+                                    options.chat_template, std::move(progress), {}, std::move(adapters),
+                                    std::move(projector));
   auto loaded = co_await std::move(loading);
   if (!loaded) {
     device_.reset();
     co_return forward(std::move(loaded).error());
   }
   loaded_ = std::move(*loaded);
+  for (engine::NamedAdapter& named : loaded_->named_adapters) adapters_.add(std::move(named));
   pictures_ = std::make_unique<WebPictures>(*loaded_);
   if (loaded_->runner->runner()) {
     DP_CO_TRY(streams_, WebStreams::create(*loaded_));
@@ -66,6 +73,8 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
                   {"scratchBytes", info.scratch_bytes},
                   {"loadSeconds", info.load.seconds},
                   {"readsImages", info.reads_images},
+                  {"adapterSlots", loaded_->runner->adapters().arena().slots()},
+                  {"adapterRank", loaded_->runner->adapters().arena().rank()},
                   {"hasTokenizer", info.has_tokenizer},
                   {"hasChatTemplate", info.has_chat_template},
                   {"variants", std::move(variants)}});
@@ -101,6 +110,9 @@ Task<Result<Json>> WebModel::generate(uint32_t call, Json request, PieceCallback
                           .options = std::move(options)};
   if (std::ranges::any_of(asked.prompt, model::is_image_token))
     asked.images = pictures_->named_by(asked.prompt);
+  if (asked.options.adapters) {
+    DP_CO_TRY(asked.adapters, adapters_.mix_of(*asked.options.adapters));
+  }
   std::optional<ChatReader> reader;  // outlives what tells it pieces
   PieceCallback tell = on_piece;
   if (const Json* reading = find(request, "reading")) {

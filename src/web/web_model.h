@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "doppler/doppler.h"
 #include "engine/loaded_model.h"
+#include "engine/named_adapters.h"
 #include "web/web_pictures.h"
 #include "web/web_streams.h"
 
@@ -18,7 +19,7 @@ namespace doppler::web {
 
 class WebModel {
  public:
-  // request: {"files": {...}, "options": {...}}. Answers with the model's description.
+  // request: {"files": {...}, "options": {...}, "adapters": web_adapters.h}. Answers with the model's description.
   Task<Result<Json>> load(Json request, model::LoadProgress progress);
   // request: {"tokens", "options", "reading", "generated"}. reading: of a chat, whose pieces are then lists of events
   // (web_chat.h). grammar: the host's number of one (web_guide.h). generated: after a lost device, the answer's tokens
@@ -29,6 +30,9 @@ class WebModel {
   Task<Result<Embedding>> embed(Json request);
   // {"query", "text"} -> {"score", "tokens"}, of a model with a head of classes. score: 0 to 1.
   Task<Result<Json>> rerank(Json request);
+  // Adapters that answers ask for by name. {"load": {"files", "name", "scale"}} or {"unload": name} or neither ->
+  // {"adapters": [{"name", "path", "rank", "scale"}]}. Answers under way keep an adapter that is unloaded.
+  Task<Result<Json>> change_adapters(Json request);
   // Begins a chat, or only reads its grammar: web_chat.h. {"chat", "hasGrammars"} -> {"tokens", "reading", "grammar"}
   Result<Json> begin_chat(const Json& request) const;
   // As WebPictures::add().
@@ -59,6 +63,7 @@ class WebModel {
 
   std::unique_ptr<gpu::Device> device_;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded_;
+  engine::NamedAdapters adapters_;
   std::unique_ptr<WebPictures> pictures_;
   std::unique_ptr<WebStreams> streams_;  // null: the model writes no text. Last, since it uses the others
 };

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/json.h"
+#include "web/web_adapters.h"
 
 namespace doppler::web {
 namespace {
@@ -70,6 +71,7 @@ Result<WebFiles> read_files(const Json& json) {
   DP_CHECK(read(json, "root", files.root));
   DP_CHECK(read(json, "mainFile", files.main_file));
   DP_CHECK(read(json, "names", files.names));
+  DP_CHECK(read(json, "set", files.set));
   return files;
 }
 
@@ -132,6 +134,9 @@ Result<GenerateOptions> read_generate_options(const Json& json) {
   DP_CHECK(read(json, "draft", out.draft));
   DP_CHECK(read(json, "draftRows", out.draft_rows));
   DP_CHECK(read(json, "prediction", out.prediction));
+  if (const Json* adapters = find(json, "adapters")) {
+    DP_TRY(out.adapters, read_adapter_uses(*adapters));
+  }
   std::string when_full = "stop";
   DP_CHECK(read(json, "whenFull", when_full));
   if (when_full != "stop" && when_full != "slide") {

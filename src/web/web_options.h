@@ -8,12 +8,12 @@
 
 namespace doppler::web {
 
-// {"root", "mainFile", "names"}
+// {"root", "mainFile", "names", "set"}
 Result<WebFiles> read_files(const Json& json);
 // {"lane", "kv", "ctxLen", "chunk", "chatTemplate", "sequences", "poolTokens", "kernels": {operation: variant}}
 Result<LoadOptions> read_load_options(const Json& json);
 // GenerateOptions and SamplingOptions, their members in camelCase: {"maxTokens", "temperature", "logitBias": {id:
-// number}, "whenFull": "stop" or "slide", ...}
+// number}, "whenFull": "stop" or "slide", "adapters": web_adapters.h, ...}
 Result<GenerateOptions> read_generate_options(const Json& json);
 // {"dimensions", "truncate"}
 Result<EmbedOptions> read_embed_options(const Json& json);

@@ -47,6 +47,7 @@ Task<Result<Generation>> WebStreams::generate(Asked asked, PieceCallback on_piec
                                      std::move(asked.prompt), std::move(asked.options), asked.show_special),
       .guide = std::move(asked.guide),
       .images = std::move(asked.images),
+      .adapters = std::move(asked.adapters),
       .on_piece = std::move(on_piece),
       .stream = nullptr,
       .ended = {}});
@@ -72,6 +73,10 @@ void WebStreams::cancel(uint32_t call) {
 
 Result<void> WebStreams::submit(Line& line) {
   DP_TRY(engine::Request request, line.answer.next_request({.guide = line.guide, .images = line.images}));
+  if (line.answer.options().adapters) {
+    request.first_adapters = false;
+    request.settings.adapters = line.adapters;
+  }
   DP_TRY(line.stream, scheduler_->submit(std::move(request)));
   return {};
 }

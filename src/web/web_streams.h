@@ -30,6 +30,8 @@ class WebStreams {
     bool show_special = false;  // special tokens are part of the text
     std::shared_ptr<engine::Guide> guide = nullptr;
     std::vector<std::shared_ptr<const model::HeldImage>> images = {};  // whose tokens the prompt has
+    // Those that options.adapters name. Null: none.
+    std::shared_ptr<const model::AdapterMix> adapters = nullptr;
   };
   Task<Result<Generation>> generate(Asked asked, PieceCallback on_piece);
   // The generation of that call, if there is one, ends with what it has.
@@ -46,6 +48,7 @@ class WebStreams {
     engine::StreamAnswer answer;
     std::shared_ptr<engine::Guide> guide;
     std::vector<std::shared_ptr<const model::HeldImage>> images;
+    std::shared_ptr<const model::AdapterMix> adapters;
     PieceCallback on_piece;
     std::shared_ptr<engine::Stream> stream;
     Completion<Result<void>> ended;

@@ -84,7 +84,7 @@ test('what was told of an answer is not told again by the one that goes on with 
 });
 
 test('unknown load options are refused by name; a file must have the hash that was given', async () => {
-  await assert.rejects(Doppler.load(model, /** @type {any} */ ({ context: 1 })), { kind: 'unsupported', message: /"context" is not known; known are: cache, / });
+  await assert.rejects(Doppler.load(model, /** @type {any} */ ({ context: 1 })), { kind: 'unsupported', message: /"context" is not known; known are: adapterRank, adapterSlots, adapters, cache, / });
   const hashOf = (name) => createHash('sha256').update(readFileSync(join(model, name))).digest();
   const names = ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json', 'generation_config.json'];
   const integrity = Object.fromEntries(names.flatMap((name) => {

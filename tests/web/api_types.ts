@@ -9,6 +9,7 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   const show = ({ phase, bytes, total, secondsLeft }: Progress): string =>
     `${phase} ${bytes}/${total} ${secondsLeft?.toFixed(0) ?? '?'} s`;
   const doppler = await Doppler.load('owner/name:Q4_K_M', { progress: show, signal: controller.signal, ctx: 4096, lane: 'fast',
+    adapters: [{ source: 'owner/tone', name: 'tone', scale: 0.5, headers: { Authorization: 'x' } }, { source: [file, file] }], adapterSlots: 4, adapterRank: 32,
     device: { powerPreference: 'low-power' }, grammars: new URL('https://example.com/xgrammar.js'), workerUrl: new URL('https://example.com/worker.mjs') });
   for (const source of [file, [file], folder, new URL('https://example.com/model.gguf')]) await Doppler.load(source);
 
@@ -39,6 +40,12 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   // @ts-expect-error: a request for scores needs texts
   await doppler.rerank({ query: 'who' });
   const scaled: Float32Array = embedding.map((value) => value * tokens);
+
+  const { rank, path } = await doppler.loadAdapter('sql', file, { scale: 2, signal: controller.signal });
+  await doppler.complete({ prompt: path, adapters: [{ name: 'sql', scale: rank }, { name: 'tone' }] });
+  for (const { name } of await doppler.adapters()) await doppler.unloadAdapter(name);
+  // @ts-expect-error: an adapter of an answer has a name
+  await doppler.complete({ prompt: 'x', adapters: [{ scale: 1 }] });
 
   const session = doppler.newSession();
   await session.restore(await session.fork().save());

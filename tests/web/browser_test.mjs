@@ -1,7 +1,8 @@
 // The package in a headless browser: what Node cannot show. By ctest:
 //   DOPPLER_CHROMIUM or DOPPLER_FIREFOX  the browser
 //   DOPPLER_MODEL    the default model; DOPPLER_NATIVE the native program, whose tokens are compared
-//   DOPPLER_WASM     the module; GOLDEN_DIR, VISION_DIR, IMAGES_DIR the unpacked tests/data/families_llama, vision, images
+//   DOPPLER_WASM     the module; GOLDEN_DIR, VISION_DIR, IMAGES_DIR, LORA_DIR the unpacked tests/data/families_llama,
+//                    vision, images, adapters
 // Exit status 77: there is no browser, or none with a WebGPU adapter. Read next: page_server.mjs, firefox.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -11,12 +12,13 @@ import { dirname, join } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
+import { checkAdapters } from './browser_lora.mjs';
 import { checkPictures } from './browser_pictures.mjs';
 import { launchFirefox } from './firefox.mjs';
 import { kChromiumFlags, PageServer } from './page_server.mjs';
 
 const kSkipped = 77;
-const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, DOPPLER_FIREFOX, GOLDEN_DIR = '', VISION_DIR = '', IMAGES_DIR = '' } = process.env;
+const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, DOPPLER_FIREFOX, GOLDEN_DIR = '', VISION_DIR = '', IMAGES_DIR = '', LORA_DIR = '' } = process.env;
 if (!DOPPLER_CHROMIUM && !DOPPLER_FIREFOX) {
   console.log('skipped: there is no Firefox; tools/setup firefox installs it');
   process.exit(kSkipped);
@@ -27,7 +29,7 @@ const kStoryPieces = [`${kStory} 0-${kPiece - 1}`, `${kStory} ${kPiece}-15548927
 const kLane = 'portable'; // the fewest kernels, and what every browser runs
 
 const server = new PageServer({ package: fileURLToPath(new URL('../../web', import.meta.url)), wasm: DOPPLER_WASM,
-  models: { story: dirname(DOPPLER_MODEL), sees: join(VISION_DIR, 'qwen3_vl'), pictures: join(IMAGES_DIR, 'images'),
+  models: { story: dirname(DOPPLER_MODEL), sees: join(VISION_DIR, 'qwen3_vl'), lora: join(LORA_DIR, 'llama'), pictures: join(IMAGES_DIR, 'images'),
     ...Object.fromEntries([...'abcd'].map((name) => [name, join(GOLDEN_DIR, 'llama')])) } });
 const address = await server.start();
 const browser = DOPPLER_FIREFOX ? await launchFirefox(DOPPLER_FIREFOX)
@@ -91,6 +93,8 @@ after(async () => {
 });
 
 check('a chat shows files of pictures', (page) => checkPictures(page, join(VISION_DIR, 'qwen3_vl')));
+
+check('adapters by address and by File take turns on one model, and another worker has them too', (page) => checkAdapters(page, join(LORA_DIR, 'llama')));
 
 check('the default model in a worker: tokens are the native program\'s, also over a lost device, an ended worker and without the network; a saved session loads the second module', async (page) => {
   const native = JSON.parse(execFileSync(DOPPLER_NATIVE, ['run', '--model', DOPPLER_MODEL, '--lane', kLane, '--raw', '--json',

@@ -22,6 +22,22 @@ export async function whatIsWrong(files) {
   return foreign && !isFolder ? `"${foreign.name}" belongs to no model.` : '';
 }
 
+const kPeftFiles = ['adapter_config.json', 'adapter_model.safetensors'];
+
+/**
+ * Reads picked files as an adapter: a GGUF file, or the two files of a PEFT folder.
+ * @param {File[]} files
+ * @returns {{name: string, source: File | File[]}} throws a sentence
+ */
+export function adapterOf(files) {
+  const [file] = files;
+  if (files.length === 1 && /\.gguf$/i.test(file.name)) return { name: file.name.replace(/\.gguf$/i, ''), source: file };
+  if (files.length === 2 && kPeftFiles.every((name) => files.some((one) => one.name === name))) {
+    return { name: file.webkitRelativePath?.split('/').at(-2) || 'adapter', source: files };
+  }
+  throw new Error(`${files.map(({ name }) => `"${name}"`).join(', ')} is no adapter: choose a .gguf file, or ${kPeftFiles.join(' and ')} together.`);
+}
+
 /** @param {File} file @param {number} from @param {number} count */
 async function textOf(file, from, count) {
   return String.fromCharCode(...new Uint8Array(await file.slice(from, from + count).arrayBuffer()));

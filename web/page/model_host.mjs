@@ -14,6 +14,8 @@ import { nameOf } from './catalogue.mjs';
 const kShareOfMemory = 0.5;
 const kUsualMemoryGiB = 4; // of browsers that do not tell even that
 const kGiB = 2 ** 30;
+const kUsualRank = 16; // room for adapters of this rank, if the first one has a smaller rank
+const kNeedsRank = /adapterRank/; // the core's sentence says to load the model with more
 
 export class ModelHost extends EventTarget {
   /** @type {Doppler | null} */ model = null;
@@ -26,6 +28,8 @@ export class ModelHost extends EventTarget {
   isRecovering = false;
   /** Bytes on the GPU and in WebAssembly, when last asked. @type {import('../doppler.d.ts').Memory | null} */
   memory = null;
+  /** The name of the adapter that the next answer has; empty: none. */
+  adapter = '';
   /** @type {AbortController | null} */ #abort = null;
   /** @type {Promise<any>} */ #settled = Promise.resolve();
   /** @type {Asked | null} */ #asked = null;
@@ -48,6 +52,11 @@ export class ModelHost extends EventTarget {
     return this.failure?.error ?? '';
   }
 
+  /** The adapters (LoRA) of the loaded model. @returns {{name: string, source: ModelSource}[]} */
+  get adapters() {
+    return (this.model && this.#asked?.options.adapters) ?? [];
+  }
+
   /** The class Doppler: loaded when it is first needed, so that the page paints before. @returns {Promise<any>} */
   async engine() {
     return (await this.#package()).Doppler;
@@ -68,9 +77,59 @@ export class ModelHost extends EventTarget {
 
   /** The same model with its vision tower, which takes memory that most conversations have no use for. */
   async loadPictures() {
-    if (!this.#asked) return;
+    await this.#loadAgain({ images: true });
+  }
+
+  /**
+   * Brings an adapter to the loaded model, and chooses it. A model without room for it, as each is at first, is loaded
+   * once more with it.
+   * @param {string} wanted its name; an adapter of that name is replaced @param {ModelSource} source
+   * @returns {Promise<string>} why it failed; empty if it did not
+   */
+  async addAdapter(wanted, source) {
+    const { model } = this;
+    if (!model) return 'No model is loaded, and an adapter changes one.';
+    const adapters = [...this.adapters.filter(({ name }) => name !== wanted), { name: wanted, source }];
+    if (model.info.adapterSlots > 0) {
+      try {
+        await model.loadAdapter(wanted, source);
+        if (this.model === model) this.#have(adapters, wanted);
+        return '';
+      } catch (error) {
+        if (!kNeedsRank.test(sentence(error))) return sentence(error);
+      }
+    }
+    const failed = await this.#loadAgain({ adapters, adapterRank: kUsualRank });
+    if (this.adapters.some(({ name }) => name === wanted)) this.chooseAdapter(wanted);
+    return failed;
+  }
+
+  /** Answers from now on have this adapter. @param {string} name empty: none */
+  chooseAdapter(name) {
+    this.#set({ adapter: name });
+  }
+
+  /** @param {string} name */
+  async removeAdapter(name) {
+    this.#have(this.adapters.filter((one) => one.name !== name), this.adapter === name ? '' : this.adapter);
+    await this.model?.unloadAdapter(name);
+  }
+
+  /**
+   * Notes the adapters, for a load of the same model.
+   * @param {any[]} adapters @param {string} adapter the chosen one
+   */
+  #have(adapters, adapter) {
+    const { source, name, options, bytes } = /** @type {Asked} */ (this.#asked);
+    this.#asked = { source, name, options: { ...options, adapters }, bytes };
+    this.#set({ adapter });
+  }
+
+  /** The loaded model once more, with other options. @param {object} changes @returns {Promise<string>} as of load() */
+  async #loadAgain(changes) {
+    if (!this.#asked) return '';
     const { source, name, options, bytes } = this.#asked;
-    await this.load(source, name, { ...options, images: true }, bytes);
+    return this.load(source, name, { ...options, ...changes }, bytes);
   }
 
   /** @param {Asked} asked */
@@ -152,7 +211,8 @@ export class ModelHost extends EventTarget {
       this.#notice('Some kernels compute wrong in this browser and were replaced. The Device tab has the report.');
     }
     this.#asked = asked;
-    this.#set({ model, source: shown.source, name: shown.name || nameOf(model.info.name), isRecovering: false, memory: null });
+    const hasAdapter = asked.options.adapters?.some((/** @type {{name: string}} */ one) => one.name === this.adapter);
+    this.#set({ model, adapter: hasAdapter ? this.adapter : '', source: shown.source, name: shown.name || nameOf(model.info.name), isRecovering: false, memory: null });
     if (old) void this.#retire(old);
   }
 

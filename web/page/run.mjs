@@ -56,8 +56,9 @@ export class Run {
     if (hasPictures && !model.info.readsImages) throw new Error(`${this.#host.name} reads no pictures. Load a model that sees, or take the pictures out of the conversation.`);
     const release = this.#host.hold(model);
     try {
-      answer.model = this.#host.name;
-      const options = { ...this.#settings.sampling(), ...this.#settings.form(), stream: true };
+      const { name, adapter } = this.#host;
+      answer.model = adapter ? `${name} + ${adapter}` : name;
+      const options = { ...this.#settings.sampling(), ...this.#settings.form(), ...(adapter && { adapters: [{ name: adapter }] }), stream: true };
       // A model without a chat template goes on with the text instead of answering it.
       const isChat = model.info.hasChatTemplate;
       const tools = isChat ? this.#settings.tools() : null;

@@ -1,11 +1,16 @@
-// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts, the form of answers, tools.
+// The panel beside the chat: system prompt of this conversation, the model's adapter, sampler, seed, stop texts, the
+// form of answers, tools.
+import { adapterField } from './adapter_field.mjs';
 import { h, iconButton } from './dom.mjs';
 import { kSamplerFields, kUsualSettings } from './settings.mjs';
 
 const kMostSeed = 2 ** 32 - 1;
 
-/** @param {{chat: import('./chat.mjs').Chat, settings: import('./settings.mjs').Settings}} app */
-export function samplerView({ chat, settings }) {
+/**
+ * @param {{chat: import('./chat.mjs').Chat, settings: import('./settings.mjs').Settings,
+ *   host: import('./model_host.mjs').ModelHost}} app
+ */
+export function samplerView({ chat, settings, host }) {
   const system = h('textarea', { id: 'system', rows: 4, dir: 'auto', placeholder: 'You are a helpful assistant.',
     oninput: () => chat.setSystem(system.value) });
   const usual = h('button', { type: 'button', class: 'plain', onclick: () => settings.set({ system: system.value }) }, 'Use for new conversations');
@@ -70,6 +75,7 @@ export function samplerView({ chat, settings }) {
   const element = h('aside', { id: 'sampler', class: 'panel', 'aria-label': 'Sampler and system prompt', hidden: true },
     h('div', { class: 'panel-head' }, h('h2', {}, 'Settings'), iconButton('close', 'Close settings', () => toggle())),
     h('label', { class: 'field', for: 'system' }, 'System prompt'), system, usual,
+    h('h3', {}, 'Adapter'), adapterField(host),
     h('h3', {}, 'Sampler'), fields.map((field) => field.element),
     h('label', { class: 'field', for: 'seed' }, 'Seed'), seed, seedNote,
     h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, reset,

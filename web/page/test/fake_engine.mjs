@@ -60,7 +60,8 @@ function streamed(question, request, chunkOf, promptTokens) {
   let isCancelled = false;
   async function* chunks() {
     if (question.includes('fail')) throw new DopplerError('out-of-memory', 'The GPU has no room for 3 GiB more.');
-    const words = answerTo(question).match(/\s*\S+/g).slice(0, request.max_tokens ?? 1024);
+    const [adapter] = request.adapters ?? [];
+    const words = (adapter ? `Ahoy from ${adapter.name}!` : answerTo(question)).match(/\s*\S+/g).slice(0, request.max_tokens ?? 1024);
     let count = 0;
     for (const word of words) {
       if (isCancelled || request.signal?.aborted) break;
@@ -118,7 +119,7 @@ export class Doppler extends EventTarget {
     return { bytes: String(name).includes('huge') ? 40 * 2 ** 30 : 15548928 };
   }
 
-  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024, grammars = '', images = false } = {}) {
+  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024, grammars = '', images = false, adapters = [], adapterRank = 0 } = {}) {
     const name = typeof source === 'string' ? source : (source.name ?? source[0]?.name);
     if (String(name).includes('missing')) throw new DopplerError('io', `There is no model at ${name}: the server answered 404.`);
     if (String(name).includes('broken')) throw new DopplerError('unsupported', 'Architecture "nonsense" is not known.');
@@ -139,14 +140,31 @@ export class Doppler extends EventTarget {
       name: '', architecture: 'llama', synthetic: false, adapter: 'Fake Graphics 3000', provider: 'browser', lane, vocabSize: 8192, ctxLen: ctx, trainedCtxLen: 1024,
       weightBytes: total, cacheBytes: 4 << 20, scratchBytes: 8 << 20, loadSeconds: 0.8, hasTokenizer: true, hasChatTemplate: !String(name).includes('base'),
       variants: ['matvec.q4_k.subgroup'], selfTest: null, grammars: grammars !== '', readsImages: images,
+      adapterSlots: adapters.length > 0 ? 8 : 0, adapterRank: adapters.some((adapter) => adapter.name === 'large') ? 32 : adapterRank,
     };
+    for (const adapter of adapters) await model.loadAdapter(adapter.name, adapter.source);
     return model;
+  }
+
+  #adapters = new Set();
+
+  /** @param {string} name "bad": it is none; "large": of a larger rank @param {any} source */
+  async loadAdapter(name, source) {
+    const file = typeof source === 'string' ? source : (source.name ?? source[0].name);
+    if (name === 'bad') throw new DopplerError('invalid-input', `${file} is no adapter.`);
+    if (name === 'large' && this.info.adapterRank < 32) throw new DopplerError('unsupported', 'Adapters of rank 32 together do not fit a slot of rank 16; load the model with more (adapterRank).');
+    this.#adapters.add(name);
+  }
+  async unloadAdapter(name) {
+    this.#adapters.delete(name);
   }
 
   chat = {
     completions: {
       create: async (request) => {
         Doppler.requests.push(request);
+        const [lacked] = request.adapters?.filter(({ name }) => !this.#adapters.has(name)) ?? [];
+        if (lacked) throw new DopplerError('invalid-input', `There is no adapter "${lacked.name}".`);
         if (this.isUnloaded) throw new DopplerError('invalid-input', 'The model was unloaded.');
         const { content } = request.messages.at(-1);
         const question = Array.isArray(content) ? content.map(({ text = '' }) => text).join('') : content;

@@ -152,6 +152,53 @@ check('answers in JSON: the schema goes with the question to the model that is l
   await page.getByRole('button', { name: 'Close settings' }).click();
 });
 
+check('an adapter is added from a file, by address and from a PEFT folder\'s files; answers have the chosen one, and the model is loaded once for its room', async () => {
+  const loads = () => page.evaluate(async () => (await import(`${location.origin}/doppler.mjs`)).Doppler.loads);
+  const answer = async () => {
+    await ask(page, 'a fox');
+    return [await textOf(page, '.message:last-child .markdown'), await textOf(page, '.by')];
+  };
+  const adapter = page.getByLabel('Of the next answer');
+  const add = async (name, address) => {
+    await page.getByLabel('Add by address or name').fill(address);
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((wanted) => document.querySelector('#adapter').value === wanted, name);
+  };
+  await page.getByRole('button', { name: 'Sampler and system prompt' }).click();
+  const plain = await answer();
+  assert.match(plain[0], /^The fox/);
+  const before = await loads();
+  await page.getByLabel('Adapter files').setInputFiles({ name: 'pirate.gguf', mimeType: '', buffer: Buffer.from('GGUF') });
+  await page.locator('#adapter option').filter({ hasText: 'pirate' }).waitFor({ state: 'attached' });
+  assert.deepEqual(await answer(), ['Ahoy from pirate!', `${plain[1]} + pirate`]);
+  await add('tone', 'someone/tone');
+  assert.deepEqual(await answer(), ['Ahoy from tone!', `${plain[1]} + tone`]);
+  await adapter.focus();
+  await page.keyboard.type('None');
+  assert.deepEqual(await answer(), plain);
+  await page.getByLabel('Adapter files').setInputFiles(['adapter_config.json', 'adapter_model.safetensors'].map((name) => ({ name, mimeType: '', buffer: Buffer.from('{}') })));
+  await page.waitForFunction(() => document.querySelector('#adapter').value === 'adapter');
+  assert.equal(await loads(), before + 1);
+  await page.getByRole('button', { name: 'Remove this adapter' }).click();
+  assert.deepEqual(await adapter.locator('option').allInnerTexts(), ['None', 'pirate', 'tone']);
+
+  await add('large', 'someone/large'); // of another rank: the model is loaded with all three
+  assert.equal(await loads(), before + 2);
+  await adapter.selectOption('pirate');
+  assert.deepEqual(await answer(), ['Ahoy from pirate!', `${plain[1]} + pirate`]);
+
+  await page.getByLabel('Adapter files').setInputFiles({ name: 'adapter_config.json', mimeType: '', buffer: Buffer.from('{}') });
+  await page.getByText('"adapter_config.json" is no adapter: choose a .gguf file, or adapter_config.json and adapter_model.safetensors together.').waitFor();
+  await page.getByLabel('Adapter files').setInputFiles({ name: 'bad.gguf', mimeType: '', buffer: Buffer.from('x') });
+  await page.getByText('bad.gguf is no adapter.').waitFor();
+  assert.equal(await loads(), before + 2);
+  await page.getByLabel('Add by address or name').fill('nonsense');
+  await page.keyboard.press('Enter');
+  await page.getByText('"nonsense" is neither an address').waitFor();
+  await adapter.selectOption('');
+  await page.getByRole('button', { name: 'Close settings' }).click();
+});
+
 check('a reload shows the conversation again; search and Ctrl+K find the other one', async () => {
   await page.reload();
   await page.locator('.said').filter({ hasText: 'a fox again' }).waitFor();

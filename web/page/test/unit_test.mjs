@@ -12,7 +12,7 @@ import { ModelHost } from '../model_host.mjs';
 import { niceCeiling } from '../plot.mjs';
 import { Settings } from '../settings.mjs';
 import { absorb } from '../merge.mjs';
-import { whatIsWrong } from '../model_files.mjs';
+import { adapterOf, whatIsWrong } from '../model_files.mjs';
 import { ConversationStore, matches } from '../store.mjs';
 import { append, choose, newConversation, path, prompt, remove, restore, siblings } from '../tree.mjs';
 import { check } from './counted.mjs';
@@ -167,6 +167,19 @@ check('only files that look like models are taken', async () => {
   assert.match(await whatIsWrong([file('cat.png', 'PNG')]), /"cat.png" is no model/);
   assert.match(await whatIsWrong([file('a.gguf', '<!doctype html>')]), /is no model/);
   assert.match(await whatIsWrong([file('a.txt', ''), file('b.txt', '')]), /none of them is config.json/);
+});
+
+check('files of an adapter are one GGUF file, or the two of a PEFT folder; others are refused by name', () => {
+  const files = (...names) => names.map((name) => /** @type {any} */ ({ name, webkitRelativePath: name.includes('/') ? name : '' }));
+  const [gguf] = files('tone.GGUF');
+  const peft = files('adapter_model.safetensors', 'adapter_config.json');
+  assert.deepEqual(adapterOf([gguf]), { name: 'tone', source: gguf });
+  assert.deepEqual(adapterOf(peft), { name: 'adapter', source: peft });
+  const folder = peft.map((file) => ({ ...file, webkitRelativePath: `sql/${file.name}` }));
+  assert.equal(adapterOf(folder).name, 'sql');
+  for (const names of [['adapter_config.json'], ['adapter_config.json', 'x.safetensors'], ['a.gguf', 'b.gguf'], ['cat.png']]) {
+    assert.throws(() => adapterOf(files(...names)), { message: `${names.map((name) => `"${name}"`).join(', ')} is no adapter: choose a .gguf file, or adapter_config.json and adapter_model.safetensors together.` });
+  }
 });
 
 check('whether a model fits is said as far as browsers tell', () => {
