@@ -139,7 +139,7 @@ Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint
 
 // After load_images(), which checks the family of models that read pictures.
 Result<void> PlanRunner::check_pan_and_scan(const std::string& name) const {
-  if (!options_.pan_and_scan || images_) return {};
+  if (images_) return {};
   return fail(ErrorKind::kUnsupported, "Pan and scan (--pan-and-scan) is for pictures, and %s reads none.",
               name.c_str());
 }
