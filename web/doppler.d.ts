@@ -73,6 +73,11 @@ export interface LoadOptions {
    * GGUF model the name of the tower's file beside it ("mmproj-model-f16.gguf").
    */
   images?: boolean | string;
+  /**
+   * Pan and scan (Gemma 3): long pictures are read as a whole and in crops. A part's `detail`, "high" or "low", goes
+   * before it.
+   */
+  panAndScan?: boolean;
   /** Bytes of a mixture's experts on the GPU. */
   expertBytes?: number;
   /** Operation -> kernel variant that must be used. */
