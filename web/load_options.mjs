@@ -4,7 +4,7 @@ import { DopplerError } from './errors.mjs';
 // Our names of the core's options (src/web/web_options.h).
 const kCore = {
   ctx: 'ctxLen', lane: 'lane', kv: 'kv', draft: 'draft', chunk: 'chunk', chatTemplate: 'chatTemplate', expertBytes: 'expertBytes',
-  images: 'images', kernels: 'kernels', poolTokens: 'poolTokens', sequences: 'sequences',
+  images: 'images', kernels: 'kernels', panAndScan: 'panAndScan', poolTokens: 'poolTokens', sequences: 'sequences',
 };
 const kOthers = new Set([
   'adapters', 'adapterSlots', 'adapterRank', 'progress', 'signal', 'device', 'grammars', 'cache', 'integrity', 'selfTest', 'wasmUrl', 'workerUrl', 'hubUrl', 'headers',

@@ -6,7 +6,8 @@ import { Sha256 } from './sha256.mjs';
 const kParts = new Set(['image_url', 'input_image', 'image']);
 const kMostPixels = 64 << 20;
 const kHashBytes = 32;
-const kHeaderBytes = kHashBytes + 8;
+const kHeaderBytes = kHashBytes + 12;
+const kDetails = { low: 1, high: 2 };
 const kWhite = 255;
 
 /** @typedef {{width: number, height: number, data: Uint8Array | Uint8ClampedArray}} Pixels RGB or RGBA, row by row */
@@ -16,6 +17,9 @@ function givenOf(part) {
   if (part.type === 'image') return part.image;
   return typeof part.image_url === 'object' && part.image_url !== null && 'url' in part.image_url ? part.image_url.url : part.image_url;
 }
+
+/** How closely a part asks to look. @param {any} part */
+const detailOf = (part) => kDetails[part.image_url?.detail ?? part.detail] ?? 0;
 
 /** @param {CanvasImageSource & {width: number, height: number}} bitmap @returns {Pixels} */
 function pixelsOf(bitmap) {
@@ -57,17 +61,19 @@ async function read(given) {
   throw new DopplerError('invalid-input', 'A picture is an address, a Blob, an ImageBitmap, or pixels: {width, height, data}.');
 }
 
-/** A picture as the core takes it: its hash, its size, and RGB on white. @param {Pixels} pixels */
-async function packed({ width, height, data }) {
+/**
+ * A picture as the core takes it: its hash, its size, the detail, and RGB on white.
+ * @param {Pixels} pixels @param {number} detail
+ */
+async function packed({ width, height, data }, detail) {
   const count = width * height;
   const channels = data.length / count;
   if (!Number.isInteger(width) || !Number.isInteger(height) || !(count >= 1 && count <= kMostPixels) || (channels !== 3 && channels !== 4)) {
     throw new DopplerError('invalid-input', `A picture of ${width} x ${height} pixels has ${data.length} bytes; 3 or 4 a pixel are allowed, and up to ${kMostPixels} pixels.`);
   }
   const bytes = new Uint8Array(kHeaderBytes + 3 * count);
-  const edges = new DataView(bytes.buffer, kHashBytes);
-  edges.setUint32(0, width, true);
-  edges.setUint32(4, height, true);
+  const header = new DataView(bytes.buffer, kHashBytes);
+  [width, height, detail].forEach((value, i) => header.setUint32(4 * i, value, true));
   if (channels === 3) bytes.set(data, kHeaderBytes);
   for (let from = 0, to = kHeaderBytes; channels === 4 && from < data.length; from += 4) {
     const alpha = data[from + 3];
@@ -100,7 +106,7 @@ export async function withPictures(chat, add) {
   if (!chat.messages.some((message) => message && hasPictures(message))) return chat;
   const numbered = async (part) => {
     if (!isPicture(part)) return part;
-    const number = await add(await packed(await read(givenOf(part))));
+    const number = await add(await packed(await read(givenOf(part)), detailOf(part)));
     return { type: 'image_url', image_url: { url: `data:;base64,${btoa(String(number))}` } };
   };
   const messages = [];

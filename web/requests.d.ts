@@ -99,12 +99,13 @@ export interface ChatMessage {
 }
 /**
  * A picture needs a model that was loaded with the option images. OpenAI's part has an address: a data URL, or one that
- * the page may fetch. A browser decodes files. Node takes pixels: RGB or RGBA, row by row.
+ * the page may fetch. A browser decodes files. Node takes pixels: RGB or RGBA, row by row. `detail` "high" turns pan
+ * and scan on in models that have it (Gemma 3), and "low" turns it off.
  */
 export type ContentPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: string | { url: string; detail?: string } }
-  | { type: 'image'; image: string | URL | Blob | ImageBitmap | { width: number; height: number; data: Uint8Array | Uint8ClampedArray } };
+  | { type: 'image'; image: string | URL | Blob | ImageBitmap | { width: number; height: number; data: Uint8Array | Uint8ClampedArray }; detail?: string };
 export interface ToolCall {
   id: string;
   type: 'function';

@@ -22,7 +22,7 @@ class LoadOptions(ctypes.Structure):
                 ("expert_bytes", c_uint64), ("layer_table_on_host", c_uint64),
                 ("draft", c_char_p), ("draft_model", c_char_p), ("adapters", c_void_p), ("adapter_count", c_size_t),
                 ("adapter_slots", c_uint32), ("adapter_rank", c_uint32), ("mmproj", c_char_p),
-                ("split_mode", c_char_p)]
+                ("split_mode", c_char_p), ("pan_and_scan", c_uint64)]
 
 
 class GenerateOptions(ctypes.Structure):

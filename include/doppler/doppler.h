@@ -73,6 +73,9 @@ struct LoadOptions {
   bool images = true;
   std::string
       mmproj;  // GGUF: path of the tower's file; "": the one beside the model, if there is a single one
+  // Pan and scan (Gemma 3): a picture of which one edge is much longer is read as a whole and in crops along that edge.
+  // Each crop costs as many tokens as the whole. Error: pictures of the model are not cut so.
+  bool pan_and_scan = false;
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
   // All answers have the adapters without a name, added up. If an adapter has a name, or if adapter_slots is set, the
   // model has room for adapters that come later (Model::load_adapter).
@@ -229,6 +232,8 @@ struct Generation {
 struct Image {
   uint32_t width = 0, height = 0;
   std::vector<uint8_t> rgb;
+  // LoadOptions::pan_and_scan of this picture. Nothing: as the model was loaded.
+  std::optional<bool> pan_and_scan = {};
 
   // From a file: PNG, JPEG, WebP (still), GIF (its first frame) or BMP. It is upright, and its
   // transparent parts lie on white.

@@ -124,6 +124,7 @@ typedef struct doppler_load_options {
   uint32_t adapter_rank;  /* the most of those that are used together; 0: of `adapters`, or 16 */
   const char* mmproj;     /* GGUF: the path of the vision tower's file; NULL: the one beside the model */
   const char* split_mode; /* of several devices: "auto" (the default), "layer" or "none" */
+  uint64_t pan_and_scan;  /* 1: long pictures are read as a whole and in crops (Gemma 3) */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */

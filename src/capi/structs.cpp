@@ -12,12 +12,19 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, split_mode);
+DP_ENDS_WITH(doppler_load_options, pan_and_scan);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
 DP_ENDS_WITH(doppler_generate_options, adapter_count);
 DP_ENDS_WITH(doppler_timings, preemptions);
 DP_ENDS_WITH(doppler_request, deadline_seconds);
 DP_ENDS_WITH(doppler_scheduler_load, lost_devices);
+
+// A truth value that a struct has as a number, so that it ends without padding.
+Result<bool> truth_of(const char* field, uint64_t given) {
+  if (given <= 1) return given == 1;
+  return fail(ErrorKind::kInvalidInput, "%s is %llu; allowed are 0 and 1.", field,
+              static_cast<unsigned long long>(given));
+}
 
 doppler_load_options default_load_options() {
   const LoadOptions defaults;
@@ -166,15 +173,12 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   out.ring = given.ring;
   out.tuned = given.tuned;
   out.verify = given.verify;
-  if (given.layer_table_on_host > 1) {
-    return fail(ErrorKind::kInvalidInput, "layer_table_on_host is %llu; allowed are 0 and 1.",
-                static_cast<unsigned long long>(given.layer_table_on_host));
-  }
+  DP_TRY(out.layer_table_on_host, truth_of("layer_table_on_host", given.layer_table_on_host));
+  DP_TRY(out.pan_and_scan, truth_of("pan_and_scan", given.pan_and_scan));
   DP_TRY(out.adapters, adapter_files(given));
   out.adapter_slots = given.adapter_slots;
   out.adapter_rank = given.adapter_rank;
   out.expert_bytes = given.expert_bytes;
-  out.layer_table_on_host = given.layer_table_on_host == 1;
   if (given.on_progress) {
     out.progress = [progress = given.on_progress, data = given.progress_data](std::string_view stage,
                                                                               uint64_t done, uint64_t total) {

@@ -47,6 +47,7 @@ void add_flags(Args& args, BatchFlags& flags) {
              &flags.model.load.cache_host_bytes);
   args.group("If a request does not say");
   add_sampling_flags(args, flags.defaults);
+  add_pan_and_scan_flag(args, flags.model.load);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
 }
 

@@ -211,6 +211,12 @@ void add_load_flags(Args& args, ModelFlags& flags) {
   add_log_flag(args);
 }
 
+void add_pan_and_scan_flag(Args& args, LoadOptions& load) {
+  args.flag("pan-and-scan", 0,
+            "read long pictures as a whole and in crops (Gemma 3): more tokens, more detail",
+            &load.pan_and_scan);
+}
+
 int finish_trace(int code) {
   if (g_trace_file.empty()) return code;
   const std::string text = trace_json();

@@ -30,6 +30,7 @@ struct ModelFlags {
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
 void add_load_flags(Args& args, ModelFlags& flags);                    // those that do not name the model
 void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16, f32 or q8_0
+void add_pan_and_scan_flag(Args& args, LoadOptions& load);             // of commands that read pictures
 void add_log_flag(Args& args);
 // user_folder(UserFolder::kCache): compiled kernels, tuning.
 std::string user_cache_dir();

@@ -111,6 +111,7 @@ int logits_verb(std::span<const std::string> arguments) {
              "a picture whose tokens the ids have in full, in order; also `pixel_values` F32, as the model's "
              "processor makes them, and `image_embeddings` F32 [N, H]; may be repeated",
              &flags.images);
+  add_pan_and_scan_flag(args, flags.model.load);
   args.text("out", 'o', "FILE", "safetensors file to write", &flags.out);
   args.flag("hidden", 0, "also `hidden` F32 [L+1, T, H]: input of layer 0, then output of each layer",
             &flags.hidden);
@@ -118,6 +119,10 @@ int logits_verb(std::span<const std::string> arguments) {
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (flags.tokens.empty() || flags.out.empty()) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "Both --tokens and --out are needed."));
+  }
+  if (flags.model.load.pan_and_scan && flags.images.empty()) {
+    return exit_usage(
+        Error(ErrorKind::kInvalidInput, "Flag --pan-and-scan is about pictures: it goes with --image."));
   }
   auto ids = parse_tokens(flags.tokens);
   if (!ids) return exit_usage(ids.error());

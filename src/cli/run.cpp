@@ -100,6 +100,10 @@ Result<void> check(const RunFlags& flags) {
         "Flag --image goes with a prompt for the chat template: not with -i (which has /image), --raw or "
         "--tokens.");
   }
+  if (flags.model.load.pan_and_scan && flags.images.empty() && !flags.interactive) {
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --pan-and-scan is about pictures: it goes with --image or -i.");
+  }
   if (flags.tokens && !flags.words.empty()) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
   }
@@ -132,6 +136,7 @@ int run_verb(std::span<const std::string> arguments) {
               });
   args.texts("image", 0, "FILE", "a picture before the prompt: PNG, JPEG, WebP, GIF, BMP; may be repeated",
              &flags.images);
+  add_pan_and_scan_flag(args, flags.model.load);
   args.text("system", 0, "TEXT", "system message", &flags.system);
   args.flag("raw", 0, "continue the text itself, without the chat template", &flags.raw);
   args.text("template", 0, "FILE", "Jinja chat template instead of the model's own",

@@ -113,6 +113,7 @@ void add_flags(Args& args, ServeFlags& flags) {
             &flags.sharing.is_hidden);
   args.group("If a request does not say");
   add_sampling_flags(args, o.service.defaults);
+  add_pan_and_scan_flag(args, flags.model.load);
   args.group("Device");
   add_load_flags(args, flags.model);
 }

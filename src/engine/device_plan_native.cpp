@@ -16,6 +16,7 @@ Result<void> check_for_parts(const LoadOptions& options) {
   if (!options.adapters.empty() || options.adapter_slots != 0) return refuse("adapters (--lora)");
   if (options.cache_host_bytes != 0) return refuse("prefixes in host memory (--cache-host)");
   if (!options.mmproj.empty()) return refuse("pictures (--mmproj)");
+  if (options.pan_and_scan) return refuse("pictures (--pan-and-scan)");
   return {};
 }
 

@@ -57,6 +57,10 @@ Result<ImageMarks> image_marks(const Json& config, const images::ImageRules& rul
   return marks;
 }
 
+std::optional<bool> pan_and_scan_of(const ImageMarks& marks, std::optional<bool> in_detail) {
+  return marks.rules.family->pans_and_scans ? in_detail : std::nullopt;
+}
+
 Result<std::string> expand_images(const ImageMarks& marks, std::string_view text,
                                   std::span<const images::ImageShape> images) {
   if (images.empty()) return std::string(text);

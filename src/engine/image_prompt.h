@@ -32,6 +32,9 @@ struct ImageMarks {
 Result<ImageMarks> image_marks(const Json& config, const images::ImageRules& rules, uint32_t vocab_size,
                                const tokenizer::Tokenizer* tokenizer);
 
+// A request's word for detail asks for pan and scan. It is a hint, so models without pan and scan do not follow it.
+std::optional<bool> pan_and_scan_of(const ImageMarks& marks, std::optional<bool> in_detail);
+
 // The text with each picture's mark in the place of as many of the picture's tokens as it has, and what surrounds them.
 // Errors: another number of marks than of pictures.
 Result<std::string> expand_images(const ImageMarks& marks, std::string_view text,

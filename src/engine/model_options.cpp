@@ -79,6 +79,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   out.simulated_drafts = options.draft_acceptance;
   out.chunk = options.chunk;
   out.images = options.images;
+  out.pan_and_scan = options.pan_and_scan;
   out.tickets = options.ring;
   out.expert_bytes = options.expert_bytes;
   out.layer_table_on_host = options.layer_table_on_host;

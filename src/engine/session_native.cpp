@@ -136,7 +136,8 @@ Result<std::string> expand_pictures(const engine::TextModel& model, std::string_
   DP_TRY(const engine::ImageMarks* marks, engine::marks_of(model));
   std::vector<images::ImageShape> shapes;
   for (const auto& picture : pictures) {
-    DP_TRY(images::ImageShape shape, images::shape_of(marks->rules, {picture->width, picture->height}));
+    DP_TRY(const images::ImageRules rules, images::with_pan_and_scan(marks->rules, picture->pan_and_scan));
+    DP_TRY(images::ImageShape shape, images::shape_of(rules, {picture->width, picture->height}));
     shapes.push_back(std::move(shape));
   }
   return engine::expand_images(*marks, text, shapes);
@@ -149,8 +150,9 @@ Result<Model::Impl::Prompt> Model::Impl::image_prompt(
   DP_CHECK(check_loaded());
   DP_TRY(const engine::ImageMarks* marks, engine::marks_of(loaded->text));
   for (const auto& picture : pictures) {
+    DP_TRY(const images::ImageRules rules, images::with_pan_and_scan(marks->rules, picture->pan_and_scan));
     DP_TRY(images::PreparedImage prepared,
-           images::prepare_image(marks->rules, {{picture->width, picture->height}, picture->rgb}));
+           images::prepare_image(rules, {{picture->width, picture->height}, picture->rgb}));
     const std::lock_guard lock(image_mutex);
     if (!image_numbers) image_numbers.emplace(marks->rules, loaded->runner->images()->capacity());
     const std::string key = model::image_key(prepared);

@@ -12,7 +12,6 @@ constexpr int64_t kMostEdge = 1 << 15;
 constexpr int64_t kMostPixels = int64_t{1} << 28;
 constexpr int64_t kMostTiles = 256;
 constexpr uint32_t kMostPatch = 64;
-constexpr uint32_t kMostTokens = 1 << 16;
 
 // A file and what messages call it.
 struct Named {
@@ -159,6 +158,24 @@ Result<void> read_square(const RuleSources& sources, ImageRules& rules) {
   return read_patches(sources, 1, rules);
 }
 
+Result<void> read_pan_and_scan(const Named& from, ImageRules::PanAndScan& pan) {
+  const auto says = [&](const char* key) {
+    const Json* value = find(from.json, key);
+    return value && !value->is_null();
+  };
+  if (says("pan_and_scan_min_ratio_to_activate")) {
+    DP_TRY(pan.least_ratio, need_number(from, "pan_and_scan_min_ratio_to_activate", 1, 1000));
+  }
+  if (says("pan_and_scan_min_crop_size")) {
+    DP_TRY(pan.least_crop, need_edge(from, "pan_and_scan_min_crop_size"));
+  }
+  if (says("pan_and_scan_max_num_crops")) {
+    DP_TRY(const int64_t crops, need_count(from, "pan_and_scan_max_num_crops", kMostTiles));
+    pan.most_crops = static_cast<uint32_t>(crops);
+  }
+  return {};
+}
+
 Result<void> read_gemma3(const RuleSources& sources, ImageRules& rules) {
   DP_CHECK(read_square(sources, rules));
   DP_TRY(const int64_t tokens, need_count(config_of(sources), "mm_tokens_per_image", kMostEdge));
@@ -169,14 +186,7 @@ Result<void> read_gemma3(const RuleSources& sources, ImageRules& rules) {
                 rules.size.width, rules.size.height, static_cast<long long>(tokens));
   }
   rules.block = patches / side;
-  const Named from = preprocessor_of(sources);
-  const Json* ratio = find(from.json, "pan_and_scan_min_ratio_to_activate");
-  if (!ratio || ratio->is_null()) return {};
-  DP_TRY(rules.pan_and_scan.least_ratio, need_number(from, "pan_and_scan_min_ratio_to_activate", 1, 1000));
-  DP_TRY(rules.pan_and_scan.least_crop, need_edge(from, "pan_and_scan_min_crop_size"));
-  DP_TRY(const int64_t crops, need_count(from, "pan_and_scan_max_num_crops", kMostTiles));
-  rules.pan_and_scan.most_crops = static_cast<uint32_t>(crops);
-  return {};
+  return read_pan_and_scan(preprocessor_of(sources), rules.pan_and_scan);
 }
 
 Result<void> read_idefics(const RuleSources& sources, ImageRules& rules) {
@@ -258,7 +268,11 @@ constexpr ImageFamily kFamilies[] = {
     {.model_type = "qwen3_5", .reads_filter = false, .read = read_qwen, .plan = plan_qwen},
     {.model_type = "glm4v", .reads_filter = false, .read = read_qwen, .plan = plan_glm},
     {.model_type = "glm46v", .reads_filter = false, .read = read_qwen, .plan = plan_glm},
-    {.model_type = "gemma3", .filter = Filter::kBilinear, .read = read_gemma3, .plan = plan_fixed},
+    {.model_type = "gemma3",
+     .filter = Filter::kBilinear,
+     .pans_and_scans = true,
+     .read = read_gemma3,
+     .plan = plan_fixed},
     {.model_type = "paligemma", .read = read_square, .plan = plan_fixed},
     {.model_type = "smolvlm",
      .filter = Filter::kLanczos,
@@ -323,31 +337,25 @@ Result<void> check_bounds(const ImageRules& rules) {
   return {};
 }
 
-}  // namespace
-
-uint32_t most_tokens(const ImageRules& rules) {
-  const uint64_t edge = uint64_t{rules.patch} * rules.block;
-  const auto tokens_of = [&](uint64_t pixels) { return pixels / (edge * edge); };
-  uint64_t tiles = rules.most_tiles;
-  if (rules.splits && rules.longest_edge != 0 && rules.tile_edge != 0) {
-    const uint64_t along = (rules.longest_edge + rules.tile_edge - 1) / rules.tile_edge;
-    tiles = along * along;
+// The rows' model types that `takes` takes, in a sentence.
+std::string type_names(bool (*takes)(const ImageFamily& row)) {
+  std::string names;
+  for (const ImageFamily& row : kFamilies) {
+    if (takes(row)) names += (names.empty() ? "" : ", ") + std::string(row.model_type);
   }
-  if (rules.pan_and_scan.is_on) tiles = rules.pan_and_scan.most_crops;
-  const uint64_t tile =
-      std::max({rules.size.pixels(), rules.crop.pixels(), uint64_t{rules.tile_edge} * rules.tile_edge});
-  const uint64_t longest = rules.tile_edge == 0 ? (rules.longest_edge + edge - 1) / edge : 0;
-  const uint64_t whole =
-      std::max({tokens_of(rules.most_pixels), longest * longest, uint64_t{rules.most_tokens}});
-  return static_cast<uint32_t>(std::min<uint64_t>(whole + (tiles + 1) * tokens_of(tile), kMostTokens));
+  return names;
 }
 
-bool limit_patches(ImageRules& rules, uint32_t patches) {
-  const uint64_t pixels = uint64_t{patches} * rules.patch * rules.patch;
-  if (rules.most_pixels <= pixels) return false;
-  rules.most_pixels = pixels;
-  rules.least_pixels = std::min(rules.least_pixels, pixels);
-  return true;
+}  // namespace
+
+Result<ImageRules> with_pan_and_scan(const ImageRules& rules, std::optional<bool> asked) {
+  ImageRules out = rules;
+  out.pan_and_scan.is_on = asked.value_or(rules.pan_and_scan.is_on);
+  if (!out.pan_and_scan.is_on || rules.family->pans_and_scans) return out;
+  return fail(ErrorKind::kUnsupported,
+              "Pictures of the model type \"%s\" have no pan and scan (--pan-and-scan); those of %s have.",
+              std::string(rules.family->model_type).c_str(),
+              type_names([](const ImageFamily& row) { return row.pans_and_scans; }).c_str());
 }
 
 bool has_image_rules(const Json& config) { return find_family(model_type_of(config)) != nullptr; }
@@ -356,11 +364,8 @@ Result<ImageRules> read_image_rules(const RuleSources& sources) {
   const std::string type = model_type_of(sources.config);
   const ImageFamily* family = find_family(type);
   if (!family) {
-    std::string known;
-    for (const ImageFamily& row : kFamilies)
-      known += (known.empty() ? "" : ", ") + std::string(row.model_type);
     return fail(ErrorKind::kUnsupported, "Pictures of the model type \"%s\" are not known; known are %s.",
-                type.c_str(), known.c_str());
+                type.c_str(), type_names([](const ImageFamily&) { return true; }).c_str());
   }
   const Named from = preprocessor_of(sources);
   DP_CHECK(check_steps(from));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/json_fwd.h"
@@ -42,10 +43,11 @@ struct ImageRules {
   uint32_t most_tokens = 0;
   double tolerance = 1;  // above most_pixels, before a picture is cut
   bool splits = false;
+  // Only some families know it. The numbers are those of transformers, for files that say none.
   struct PanAndScan {
     bool is_on = false;
-    double least_ratio = 0;
-    uint32_t least_crop = 0, most_crops = 0;
+    double least_ratio = 1.2;
+    uint32_t least_crop = 256, most_crops = 4;
   } pan_and_scan;
 
   // The number of values of a patch.
@@ -60,15 +62,21 @@ struct ImageFamily {
   ResizeKind kind = ResizeKind::kTorchvision;
   bool reads_filter = true;  // `resample` says which; else it is always `filter`
   PatchValues values = PatchValues::kChannelsFirst;
-  bool is_recentred = false;  // the tower reads 2 x - 1 of the processor's values x
+  bool is_recentred = false;    // the tower reads 2 x - 1 of the processor's values x
+  bool pans_and_scans = false;  // a picture may be cut, if that is asked for (with_pan_and_scan)
   Result<void> (*read)(const RuleSources& sources, ImageRules& rules) = nullptr;
   Result<TilePlan> (*plan)(const ImageRules& rules, Size picture) = nullptr;
 };
 
 // Errors: a model type that has no row; a number that is missing or out of bounds.
 Result<ImageRules> read_image_rules(const RuleSources& sources);
-// The tokens of a picture of any size are at most these.
+// The rules of a picture that asks for pan and scan (true) or refuses it (false). Without a value nothing changes.
+// Errors: the family does not know pan and scan, and it is asked for.
+Result<ImageRules> with_pan_and_scan(const ImageRules& rules, std::optional<bool> asked);
+// The tokens of a picture of any size are at most these, with pan and scan too.
 uint32_t most_tokens(const ImageRules& rules);
+// Those of one of its tiles.
+uint32_t most_tile_tokens(const ImageRules& rules);
 // Pictures of families that shrink them to a number of pixels have no more patches than this from now on. True: they
 // had.
 bool limit_patches(ImageRules& rules, uint32_t patches);

@@ -176,8 +176,9 @@ class Family : public testing::TestWithParam<std::string> {
     if (preprocessor_.is_null()) preprocessor_ = processor_["image_processor"];
     const auto read = read_image_rules({config_, preprocessor_, processor_});
     ASSERT_TRUE(read) << read.error().message();
-    rules_ = *read;
-    rules_.pan_and_scan.is_on = GetParam() == "gemma3_pan_and_scan";
+    const auto asked = with_pan_and_scan(*read, GetParam() == "gemma3_pan_and_scan");
+    ASSERT_TRUE(asked) << asked.error().message();
+    rules_ = *asked;
   }
   fs::path folder() const { return fs::path(IMAGES_DIR) / GetParam(); }
   bool is_last() const { return rules_.family->values == PatchValues::kChannelsLast; }
@@ -285,6 +286,82 @@ std::vector<std::string> cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Cases, Family, testing::ValuesIn(cases()),
                          [](const auto& made) { return made.param; });
+
+// Gemma 3's published numbers: crops of at least 256 pixels, at most 4, from a ratio of 1.2 on.
+TEST(PanAndScan, CropsFollowTheLongerEdge) {
+  const fs::path folder = fs::path(IMAGES_DIR) / "gemma3";
+  const Json config = read_json(folder / "config.json"), none;
+  const auto as_told = read_image_rules({config, read_json(folder / "preprocessor_config.json"), none});
+  ASSERT_TRUE(as_told) << as_told.error().message();
+  const auto rules = with_pan_and_scan(*as_told, true);
+  ASSERT_TRUE(rules) << rules.error().message();
+  struct Case {
+    Size picture;
+    std::vector<uint32_t> crops;  // lengths along the longer edge
+  };
+  const Case cases[] = {
+      {{1000, 800}, {500, 500}},
+      {{1000, 840}, {}},
+      {{2560, 512}, {640, 640, 640, 640}},  // 5 times as long
+      {{1001, 400}, {334, 334, 333}},
+      {{700, 250}, {}},  // 250 pixels high
+      {{510, 420}, {}},  // 255 pixels wide
+      {{512, 420}, {256, 256}},
+      {{500, 1280}, {427, 427, 426}},
+      {{500, 700}, {350, 350}},
+      {{600, 600}, {}},
+  };
+  for (const auto& [picture, crops] : cases) {
+    const std::string what = format_text("%u x %u", picture.width, picture.height);
+    const auto plan = plan_fixed(*rules, picture);
+    ASSERT_TRUE(plan) << what;
+    ASSERT_EQ(plan->stages.size(), 1 + crops.size()) << what;
+    EXPECT_EQ(plan->stages[0].part.size, picture) << what;
+    uint32_t first = 0;
+    for (size_t i = 0; i < crops.size(); ++i) {
+      const Rect& part = plan->stages[1 + i].part;
+      const bool is_wide = picture.width > picture.height;
+      EXPECT_EQ(is_wide ? part.x : part.y, first) << what;
+      EXPECT_EQ(part.size, (is_wide ? Size{crops[i], picture.height} : Size{picture.width, crops[i]}))
+          << what;
+      EXPECT_EQ(plan->stages[1 + i].size, rules->size) << what;
+      first += crops[i];
+    }
+    const auto shape = shape_of(*rules, picture), whole = shape_of(*as_told, picture);
+    ASSERT_TRUE(shape && whole) << what;
+    EXPECT_EQ(shape->tokens, (1 + crops.size()) * most_tile_tokens(*rules)) << what;
+    EXPECT_EQ(whole->tokens, most_tile_tokens(*rules)) << what;
+  }
+  EXPECT_EQ(most_tokens(*as_told), 5 * most_tile_tokens(*as_told));
+}
+
+TEST(PanAndScan, IsNotFollowedUnlessItIsAskedFor) {
+  const fs::path folder = fs::path(IMAGES_DIR) / "gemma3_pan_and_scan";  // its file says do_pan_and_scan
+  const Json none;
+  const auto rules = read_image_rules(
+      {read_json(folder / "config.json"), read_json(folder / "preprocessor_config.json"), none});
+  ASSERT_TRUE(rules) << rules.error().message();
+  EXPECT_EQ(shape_of(*rules, {224, 100})->tiles.size(), 1u);
+  const auto on = with_pan_and_scan(*rules, true);
+  ASSERT_TRUE(on);
+  EXPECT_EQ(shape_of(*on, {224, 100})->tiles.size(), 3u);
+  EXPECT_EQ(shape_of(*with_pan_and_scan(*on, std::nullopt), {224, 100})->tiles.size(), 3u);
+  EXPECT_EQ(shape_of(*with_pan_and_scan(*on, false), {224, 100})->tiles.size(), 1u);
+}
+
+TEST(PanAndScan, OtherFamiliesRefuseItByName) {
+  const fs::path folder = fs::path(IMAGES_DIR) / "qwen3_vl";
+  const Json none;
+  const auto rules = read_image_rules(
+      {read_json(folder / "config.json"), read_json(folder / "preprocessor_config.json"), none});
+  ASSERT_TRUE(rules) << rules.error().message();
+  EXPECT_TRUE(with_pan_and_scan(*rules, false));
+  const auto refused = with_pan_and_scan(*rules, true);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+      refused.error().message(),
+      "Pictures of the model type \"qwen3_vl\" have no pan and scan (--pan-and-scan); those of gemma3 have.");
+}
 
 TEST(ImageRules, MissingNumbersAreNamed) {
   const Json config = {{"model_type", "qwen3_vl"}};

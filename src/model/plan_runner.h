@@ -70,6 +70,7 @@ struct RunnerOptions {
       -1;  // for measurements: kernels::DraftEnd::simulated; below 0: drafts are compared
   // With the model's vision tower, if its files have one that this build knows. As loaded: whether it is there.
   bool images = false;
+  bool pan_and_scan = false;                       // pictures are cut in that way (images::with_pan_and_scan)
   const formats::Checkpoint* projector = nullptr;  // the tower's file beside a GGUF model; used while loading
 };
 // Error: the model gives embeddings or scores.
@@ -225,6 +226,7 @@ class PlanRunner {
   void make_all_rows();
   // Pictures: plan_runner_images.cpp.
   Task<Result<void>> load_images(const formats::Checkpoint& checkpoint, const LoadProgress& progress);
+  Result<void> check_pan_and_scan(const std::string& name) const;
   Task<Result<void>> make_image_buffers(gpu::PlanBuilder& builder);
   Result<void> make_image_graph();
   void set_image_io(const PlanRow& row, lowering::StepIo& io) const;

@@ -98,7 +98,8 @@ Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint
     log(LogLevel::kWarning, "%s reads no pictures: %s.", checkpoint.name().c_str(), reason.c_str());
     co_return Result<void>();
   }
-  DP_CO_TRY(images::ImageRules rules, read_rules(*files));
+  DP_CO_TRY(const images::ImageRules told, read_rules(*files));
+  DP_CO_TRY(images::ImageRules rules, images::with_pan_and_scan(told, options_.pan_and_scan));
   EncoderOptions encoder_options{.policy = options_.policy,
                                  .rules = options_.rules,
                                  .cache_format = options_.cache_format == kernels::CacheFormat::kF32
@@ -110,17 +111,17 @@ Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint
     log(LogLevel::kInfo, "Pictures are shrunk to %u patches (%u tokens); the model's files allow more.",
         encoder_options.most_patches, encoder_options.most_patches / merged);
   }
-  const uint32_t most_tokens = images::most_tokens(rules);
-  encoder_options.most_patches = std::min(encoder_options.most_patches, most_tokens * merged);
+  const uint32_t most_tokens = images::most_tokens(rules), tile_tokens = images::most_tile_tokens(rules);
+  encoder_options.most_patches = std::min(encoder_options.most_patches, tile_tokens * merged);
   UploadProgress on_upload;
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { return progress("weights", done, total); };
-  const uint64_t together = uint64_t{most_tokens} + options_.max_sequences;
+  const uint64_t together = uint64_t{tile_tokens} + options_.max_sequences;
   if (tower->tower.sight != formats::PictureSight::kNothing && options_.chunk < together) {
     co_return fail(
         ErrorKind::kUnsupported,
         "A picture's %u tokens see each other and need a step that holds them all: the chunk (--chunk) is "
         "%u and must be at least %u.",
-        most_tokens, options_.chunk, static_cast<uint32_t>(together));
+        tile_tokens, options_.chunk, static_cast<uint32_t>(together));
   }
   auto loading = ImageEncoder::load(device_, *files->tensors, std::move(*tower), std::move(rules),
                                     std::move(encoder_options), on_upload);
@@ -134,6 +135,13 @@ Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint
   DP_CO_CHECK(co_await images_->make_buffer());
   options_.images = true;
   co_return Result<void>();
+}
+
+// After load_images(), which checks the family of models that read pictures.
+Result<void> PlanRunner::check_pan_and_scan(const std::string& name) const {
+  if (images_) return {};
+  return fail(ErrorKind::kUnsupported, "Pan and scan (--pan-and-scan) is for pictures, and %s reads none.",
+              name.c_str());
 }
 
 Task<Result<void>> PlanRunner::make_image_buffers(gpu::PlanBuilder& builder) {

@@ -98,6 +98,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     DP_CO_CHECK_WHILE(co_await std::move(loading), "loading the vision tower of %s",
                       checkpoint.name().c_str());
   }
+  if (runner->options_.pan_and_scan) DP_CO_CHECK(runner->check_pan_and_scan(checkpoint.name()));
   runner->drafts_ = runner->config_.next_layers != 0;
   if (runner->drafts_ && runner->options_.images) {  // plans of pictures have no such layer
     no_drafts = "pictures are read";

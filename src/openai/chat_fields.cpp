@@ -4,9 +4,6 @@
 #include <iterator>
 #include <optional>
 #include <set>
-
-#include "openai/image_parts.h"
-
 namespace doppler::openai {
 namespace {
 
@@ -18,7 +15,7 @@ Unexpected wrong_chat_field(const char* field, const char* wanted, const Json& g
 }
 
 // A text, or parts: texts that follow each other, and pictures. Without pictures the result is one text.
-Result<Json> read_content(const Json& content, std::vector<std::string>& images) {
+Result<Json> read_content(const Json& content, std::vector<Picture>& images) {
   if (content.is_null()) return Json("");
   if (content.is_string()) return content;
   if (!content.is_array()) return wrong_chat_field("messages.content", "a text or a list of parts", content);
@@ -27,8 +24,8 @@ Result<Json> read_content(const Json& content, std::vector<std::string>& images)
   const size_t images_before = images.size();
   for (const Json& part : content) {
     if (is_image_part(part)) {
-      DP_TRY(std::string file, read_image_part(part));
-      images.push_back(std::move(file));
+      DP_TRY(Picture picture, read_image_part(part));
+      images.push_back(std::move(picture));
       Json shown = Json::object();
       shown["type"] = "image";
       parts.push_back(std::move(shown));
@@ -77,7 +74,7 @@ Result<Json> read_call(const Json& call) {
               {"function", {{"name", *name}, {"arguments", read_arguments(find(*function, "arguments"))}}}};
 }
 
-Result<Json> read_message(const Json& message, std::vector<std::string>& images) {
+Result<Json> read_message(const Json& message, std::vector<Picture>& images) {
   static constexpr const char* kRoles[] = {"system", "developer", "user", "assistant", "tool"};
   if (!message.is_object()) return wrong_chat_field("messages", "a list of objects", message);
   DP_TRY(const auto role, get_string(message, "role"));
@@ -249,7 +246,7 @@ Result<void> read_template_arguments(const Json& body, ChatFields* out) {
 
 }  // namespace
 
-Result<Json> read_conversation(const Json& messages, std::vector<std::string>& images) {
+Result<Json> read_conversation(const Json& messages, std::vector<Picture>& images) {
   if (!messages.is_array() || messages.empty()) {
     return fail(ErrorKind::kInvalidInput, "Field \"messages\" must be a list of at least one message.");
   }

@@ -7,16 +7,17 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "openai/image_parts.h"
 
 namespace doppler::openai {
 
 enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
 
 struct ChatFields {
-  Json messages = Json::array();    // as templates read them
-  std::vector<std::string> images;  // the files of their pictures, in order
-  Json tools;                       // as templates read them; null: the model may call no tool
-  Json documents;                   // as templates read them; null: none
+  Json messages = Json::array();  // as templates read them
+  std::vector<Picture> images;    // of the messages, in order
+  Json tools;                     // as templates read them; null: the model may call no tool
+  Json documents;                 // as templates read them; null: none
   ToolChoice tool_choice = ToolChoice::kAuto;
   std::string tool_name;   // of kNamed
   bool one_call = false;   // "parallel_tool_calls": false
@@ -28,8 +29,7 @@ struct ChatFields {
 // Errors: kInvalidInput or kUnsupported, naming the field.
 Result<ChatFields> read_chat_fields(const Json& body);
 
-// A list of messages of OpenAI's API as templates read them. `images`: gets the files of their pictures. Errors as
-// above.
-Result<Json> read_conversation(const Json& messages, std::vector<std::string>& images);
+// A list of messages of OpenAI's API as templates read them. `images`: gets their pictures. Errors as above.
+Result<Json> read_conversation(const Json& messages, std::vector<Picture>& images);
 
 }  // namespace doppler::openai

@@ -7,6 +7,7 @@
 #include "openai/completion_body.h"
 #include "openai/formats/formats.h"
 #include "openai/generate_fields.h"
+#include "openai/image_parts.h"
 
 namespace doppler::openai {
 namespace {
@@ -211,6 +212,26 @@ TEST(CompletionRequest, MessagesThatAreNoneAreRefused) {
     EXPECT_NE(message_error(messages), "no error") << messages;
   }
   EXPECT_FALSE(read_completion(Endpoint::kChatCompletions, Json::array(), {}));
+}
+
+TEST(CompletionRequest, PicturesAreReadWithTheirDetail) {
+  const auto detail_of = [](const std::string& part) {
+    const auto json = parse_json(part, "part");
+    EXPECT_TRUE(json && is_image_part(*json)) << part;
+    const auto picture = read_image_part(*json);
+    EXPECT_TRUE(picture) << part;
+    EXPECT_EQ(picture->file, "abc") << part;
+    return picture->in_detail;
+  };
+  const std::string chat_part = R"({"type": "image_url", "image_url": {"url": "data:image;base64,YWJj")";
+  EXPECT_EQ(detail_of(chat_part + R"(, "detail": "high"}})"), true);
+  EXPECT_EQ(detail_of(chat_part + R"(, "detail": "low"}})"), false);
+  EXPECT_EQ(detail_of(chat_part + R"(, "detail": "auto"}})"), std::nullopt);
+  EXPECT_EQ(detail_of(chat_part + R"(, "detail": 1}})"), std::nullopt);
+  EXPECT_EQ(detail_of(chat_part + "}}"), std::nullopt);
+  const std::string input_part = R"({"type": "input_image", "image_url": "data:image;base64,YWJj")";
+  EXPECT_EQ(detail_of(input_part + R"(, "detail": "high"})"), true);
+  EXPECT_EQ(detail_of(input_part + "}"), std::nullopt);
 }
 
 TEST(CompletionBody, TellsLogProbabilitiesButForTheEndToken) {

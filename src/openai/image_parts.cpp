@@ -9,6 +9,12 @@ namespace {
 constexpr std::string_view kData = "data:", kBase64 = ";base64,";
 constexpr size_t kShown = 40;  // of an address in a message
 
+std::optional<bool> read_detail(const Json* given) {
+  if (given && *given == "high") return true;
+  if (given && *given == "low") return false;
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool is_image_part(const Json& part) {
@@ -16,9 +22,10 @@ bool is_image_part(const Json& part) {
   return type && (*type == "image_url" || *type == "input_image");
 }
 
-Result<std::string> read_image_part(const Json& part) {
+Result<Picture> read_image_part(const Json& part) {
   const Json* given = find(part, "image_url");
   const Json* inner = given ? find(*given, "url") : nullptr;
+  const Json* detail = find(inner ? *given : part, "detail");
   if (inner) given = inner;
   if (!given || !given->is_string()) {
     return fail(ErrorKind::kInvalidInput,
@@ -38,7 +45,7 @@ Result<std::string> read_image_part(const Json& part) {
     return fail(ErrorKind::kInvalidInput,
                 "Field \"messages.content\" has a picture whose data URL is not base64.");
   }
-  return std::move(*bytes);
+  return Picture{.file = std::move(*bytes), .in_detail = read_detail(detail)};
 }
 
 Json image_part(const std::string& media_type, const std::string& base64) {

@@ -89,6 +89,7 @@ Result<LoadOptions> read_load_options(const Json& json) {
   out.images = false;  // a tower takes memory that pages have little of
   DP_CHECK(read(json, "images", out.images));
   DP_CHECK(read(json, "mmproj", out.mmproj));
+  DP_CHECK(read(json, "panAndScan", out.pan_and_scan));
   DP_CHECK(read(json, "poolTokens", out.pool_tokens));
   if (const Json* kernels = find(json, "kernels"); kernels && kernels->is_object()) {
     for (const auto& [operation, variant] : kernels->items()) {

@@ -10,13 +10,20 @@
 namespace doppler::web {
 namespace {
 
-constexpr size_t kHeader = sizeof(Sha256) + 2 * sizeof(uint32_t);
+struct Header {
+  uint32_t width = 0, height = 0, detail = 0;
+};
+constexpr size_t kHeader = sizeof(Sha256) + sizeof(Header);
 constexpr uint64_t kMostPixels = 64ull << 20;
 
-Result<images::Picture> read_picture(std::span<const uint8_t> bytes) {
-  uint32_t edges[2] = {};
-  if (bytes.size() >= kHeader) std::memcpy(edges, bytes.data() + sizeof(Sha256), sizeof(edges));
-  const images::Size size{edges[0], edges[1]};
+Header read_header(std::span<const uint8_t> bytes) {
+  Header out;
+  if (bytes.size() >= kHeader) std::memcpy(&out, bytes.data() + sizeof(Sha256), sizeof(out));
+  return out;
+}
+
+Result<images::Picture> read_picture(std::span<const uint8_t> bytes, const Header& header) {
+  const images::Size size{header.width, header.height};
   const bool is_bounded = size.pixels() != 0 && size.pixels() <= kMostPixels;
   if (!is_bounded || bytes.size() - kHeader != size.pixels() * images::kChannels) {
     return fail(ErrorKind::kInvalidInput,
@@ -30,8 +37,12 @@ Result<images::Picture> read_picture(std::span<const uint8_t> bytes) {
 
 Result<Json> WebPictures::add(std::span<const uint8_t> bytes) {
   DP_TRY(const engine::ImageMarks* const marks, engine::marks_of(loaded_.text));
-  DP_TRY(const images::Picture picture, read_picture(bytes));
-  DP_TRY(images::PreparedImage prepared, images::prepare_image(marks->rules, picture));
+  const Header header = read_header(bytes);
+  DP_TRY(const images::Picture picture, read_picture(bytes, header));
+  const auto in_detail = header.detail != 0 ? std::optional(header.detail == 2) : std::nullopt;
+  DP_TRY(const images::ImageRules rules,
+         images::with_pan_and_scan(marks->rules, engine::pan_and_scan_of(*marks, in_detail)));
+  DP_TRY(images::PreparedImage prepared, images::prepare_image(rules, picture));
   if (!numbers_) numbers_.emplace(marks->rules, loaded_.runner->images()->capacity());
   const std::string key(bytes.begin(), bytes.begin() + sizeof(Sha256));
   DP_TRY(auto held, numbers_->add(std::move(prepared), key));
@@ -46,11 +57,11 @@ void WebPictures::keep(std::shared_ptr<const model::HeldImage> held) {
 }
 
 Result<std::vector<uint32_t>> WebPictures::encode(const std::string& text,
-                                                  std::span<const std::string> pictures) {
+                                                  std::span<const openai::Picture> pictures) {
   DP_TRY(const engine::ImageMarks* const marks, engine::marks_of(loaded_.text));
   engine::HeldImages held;
   std::vector<images::ImageShape> shapes;
-  for (const std::string& name : pictures) {
+  for (const auto& [name, detail] : pictures) {
     uint32_t number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
     const auto found = std::ranges::find(kept_, number, &Kept::number);

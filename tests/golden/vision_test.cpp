@@ -2,7 +2,7 @@
 // families): the tower's rows, the logits of prompts with pictures, in pieces too, greedy tokens through the cache.
 // Cases are folders of tests/data/vision.tar.xz; their pictures are in images.tar.xz. A case CASE/gguf is the same
 // model as llama.cpp's converter writes it: a GGUF file with the text model, and its mmproj beside it. A case
-// CASE/converted is the same as our own converter writes it.
+// CASE/converted is the same as our own converter writes it. The case of vision_pan_and_scan.tar.xz cuts its pictures.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,6 +41,7 @@ images::Picture picture(const std::string& name) {
   return decoded ? *decoded : images::Picture{};
 }
 
+constexpr std::string_view kPanAndScan = "gemma3_pan_and_scan";
 constexpr std::string_view kGguf = "/gguf", kConverted = "/converted";
 
 // A GGUF pair that the converter makes of a folder, once a process.
@@ -68,22 +69,22 @@ class VisionModel : public testing::TestWithParam<std::string> {
   static bool is_gguf() { return GetParam().find('/') != std::string::npos; }
   static std::string model() {
     if (GetParam().ends_with(kConverted)) return converted(folder());
-    return std::string(VISION_DIR "/") + GetParam() + (is_gguf() ? "/text.gguf" : "");
+    return is_gguf() ? folder() + "/gguf/text.gguf" : folder();
   }
   // The folder of the references.
   static std::string folder() {
-    return std::string(VISION_DIR "/") + GetParam().substr(0, GetParam().find('/'));
+    const std::string name = GetParam().substr(0, GetParam().find('/'));
+    return (name == kPanAndScan ? PAN_AND_SCAN_DIR "/" : VISION_DIR "/") + name;
   }
   // The tolerance of rows and logits. Both converters store Gemma 3's projection in f16.
-  static double tolerance() {
-    return is_gguf() && GetParam().starts_with("gemma3/") ? 1e-3 : kExactTolerance;
-  }
+  static double tolerance() { return is_gguf() && GetParam().starts_with("gemma3") ? 1e-3 : kExactTolerance; }
   static std::unique_ptr<engine::LoadedModel> load(bool all_logits, uint32_t chunk = 128,
                                                    model::RunnerOptions options = exact()) {
     options.ctx_len = 256;
     options.chunk = chunk;
     options.all_logits = all_logits;
     options.images = true;
+    options.pan_and_scan = GetParam().starts_with(kPanAndScan);
     auto files = formats::open_file_set(model());
     EXPECT_TRUE(files) << files.error().message();
     auto loaded = gpu::run_to_completion(
@@ -349,6 +350,8 @@ std::vector<std::string> cases() {
     if (name != "qwen3_5") names.push_back(name + std::string(kGguf));
     names.push_back(name + std::string(kConverted));
   }
+  names.emplace_back(kPanAndScan);
+  names.push_back(std::string(kPanAndScan) + std::string(kConverted));
   std::ranges::sort(names);
   return names;
 }

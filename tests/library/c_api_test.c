@@ -146,6 +146,11 @@ static void test_bad_load(void) {
   options.kernels = kernel;
   EXPECT_ERROR(doppler_model_load("x.gguf", &options, &model), DOPPLER_INVALID_INPUT, "OPERATION=VARIANT");
 
+  doppler_load_options_init(&options, sizeof(options));
+  options.pan_and_scan = 2;
+  EXPECT_ERROR(doppler_model_load("x.gguf", &options, &model), DOPPLER_INVALID_INPUT,
+               "pan_and_scan is 2; allowed are 0 and 1");
+
   /* A program with a newer header: what it does not use is no obstacle, what this library cannot do is an error. */
   struct {
     doppler_load_options known;

@@ -1,7 +1,8 @@
 """`doppler serve` with a model that sees: pictures by the APIs of OpenAI, Anthropic and Ollama, one request at a time
 and several at once.
-  python3 images_test.py --doppler PROGRAM --model FOLDER --images FOLDER [unittest options]
-The model is the case qwen3_vl of tests/data/vision.tar.xz, the pictures are those of images.tar.xz, both unpacked."""
+  python3 images_test.py --doppler PROGRAM --model FOLDER --cutter FOLDER --images FOLDER [unittest options]
+The model is the case qwen3_vl of tests/data/vision.tar.xz, the one that cuts pictures is that of
+vision_pan_and_scan.tar.xz, the pictures are those of images.tar.xz, all unpacked."""
 
 import base64
 import http.server
@@ -14,7 +15,7 @@ import unittest
 
 from served import Served
 
-DOPPLER, MODEL, IMAGES = "doppler", "", ""
+DOPPLER, MODEL, CUTTER, IMAGES = "doppler", "", "", ""
 FLAGS = ("--ctx", "256", "--parallel", "4", "--temp", "0", "--lane", "exact")
 
 
@@ -27,10 +28,14 @@ def url(name):
     return f"data:image/png;base64,{picture(name)}"
 
 
-def words(prompt):
+def reference(folder, prompt):
+    with open(os.path.join(folder, "prompts.json"), encoding="utf-8") as file:
+        return json.load(file)[prompt]
+
+
+def words(prompt, folder=None):
     """The user's text of a prompt of the references."""
-    with open(os.path.join(MODEL, "prompts.json"), encoding="utf-8") as file:
-        parts = json.load(file)[prompt]["messages"][0]["content"]
+    parts = reference(folder or MODEL, prompt)["messages"][0]["content"]
     return next(part["text"] for part in parts if part["type"] == "text")
 
 
@@ -66,7 +71,8 @@ def setUpModule():
     ImageCase.host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), PictureHost)
     threading.Thread(target=ImageCase.host.serve_forever, daemon=True).start()
     ImageCase.at = f"127.0.0.1:{ImageCase.host.server_port}"
-    ImageCase.served = Served(DOPPLER, *FLAGS, "--allow-image-host", ImageCase.at, model="seer=" + MODEL, template=None)
+    ImageCase.served = Served(DOPPLER, *FLAGS, "--allow-image-host", ImageCase.at, "--model", "cutter=" + CUTTER,
+                             model="seer=" + MODEL, template=None)
     while ImageCase.served.ask("GET", "/health")[0] != 200:
         assert ImageCase.served.process.poll() is None
         time.sleep(0.1)
@@ -175,6 +181,45 @@ class Apis(ImageCase):
         self.assertIn("A PNG picture cannot be read", self.refused(chat, part(url("a.png")[:398])))
         self.assertIn("base64", self.refused("/api/chat", {"messages": [{"role": "user", "images": [1]}]}))
 
+    def detailed(self, model, detail, **more):
+        """A chat about a.png, whose edges are 61 and 37 long."""
+        folder = {"seer": MODEL, "cutter": CUTTER}[model]
+        image = {"url": url("a.png"), **({"detail": detail} if detail else {})}
+        parts = [{"type": "image_url", "image_url": image}, {"type": "text", "text": words("start", folder)}]
+        answer = self.good("/v1/chat/completions",
+                           {"model": model, "messages": [{"role": "user", "content": parts}], **more})
+        return answer["choices"][0]["message"]["content"], answer["usage"]["prompt_tokens"]
+
+    def test_high_detail_is_pan_and_scan_where_the_model_has_it(self):
+        with_crops = reference(CUTTER, "start")["tokens"]
+        cut, plain = self.detailed("cutter", "high"), self.detailed("cutter", None)
+        self.assertEqual(cut[1], with_crops)
+        self.assertLess(plain[1], with_crops - 2 * 9)  # two crops of 9 tokens, and the words between
+        self.assertNotEqual(cut[0], plain[0])
+        self.assertEqual(self.detailed("cutter", "low"), plain)
+        self.assertEqual(self.detailed("cutter", "auto"), plain)
+        self.assertEqual(self.detailed("cutter", "high"), cut)  # the cache has both
+        self.assertEqual(self.detailed("seer", "high"), self.detailed("seer", None))
+        parts = [{"type": "input_image", "image_url": url("a.png"), "detail": "high"},
+                 {"type": "input_text", "text": words("start", CUTTER)}]
+        body = {"model": "cutter", "input": [{"role": "user", "content": parts}], "max_output_tokens": 6}
+        self.assertEqual(self.good("/v1/responses", body)["usage"]["input_tokens"], with_crops)
+
+    def test_the_flag_holds_where_a_request_does_not_say(self):
+        served = Served(DOPPLER, *FLAGS, "--pan-and-scan", model="cutter=" + CUTTER, template=None)
+        others, ImageCase.served = ImageCase.served, served
+        try:
+            while served.ask("GET", "/health")[0] != 200:
+                self.assertIsNone(served.process.poll())
+                time.sleep(0.1)
+            with_crops = reference(CUTTER, "start")["tokens"]
+            for detail in (None, "auto", "high"):
+                self.assertEqual(self.detailed("cutter", detail)[1], with_crops, detail)
+            self.assertLess(self.detailed("cutter", "low")[1], with_crops)
+        finally:
+            ImageCase.served = others
+            served.end()
+
     def test_capabilities_say_vision(self):
         self.assertIn("vision", self.good("/api/show", {"model": "seer"})["capabilities"])
         self.assertIn("vision", self.served.ask("GET", "/v1/models")[2]["data"][0]["capabilities"])
@@ -182,7 +227,7 @@ class Apis(ImageCase):
 
 
 if __name__ == "__main__":
-    for flag in ("--doppler", "--model", "--images"):
+    for flag in ("--doppler", "--model", "--cutter", "--images"):
         at = sys.argv.index(flag)
         globals()[flag[2:].upper()] = sys.argv[at + 1]
         del sys.argv[at:at + 2]

@@ -67,10 +67,29 @@ doppler: text.gguf has 2 files of vision towers beside it, such as mmproj-2.gguf
 doppler: This model reads no pictures.
 $ doppler run $FLAGS -m text.gguf --mmproj mmproj-2.gguf --image $IMAGES/b.png --temp 0 --max-tokens 2 -q hi > said 2>&1; test -s said
 
+== pan and scan reads a long picture in crops too, and only where a model has it
+needs webgpu vision
+$ doppler run $FLAGS -m $VISION/gemma3 --image $IMAGES/d.png --temp 0 --max-tokens 8 --json "what" 2> log > whole; grep -c prompt_tokens whole
+1
+$ doppler run $FLAGS -m $VISION/gemma3 --image $IMAGES/d.png --temp 0 --max-tokens 8 --json --pan-and-scan "what" 2> log > cut; diff whole cut | grep -c prompt_tokens
+2
+$ doppler run $FLAGS -m $VISION/gemma3 --image $IMAGES/a.png --temp 0 --max-tokens 8 -q --pan-and-scan "what" > cut 2> log; doppler run $FLAGS -m $VISION/gemma3 --image $IMAGES/a.png --temp 0 --max-tokens 8 -q "what" > whole 2> log; test -s cut && cmp whole cut
+$ doppler run $FLAGS -m $VISION/qwen3_vl --image $IMAGES/d.png --pan-and-scan hi 2>&1 | grep -v "No GPU"
+doppler: Pictures of the model type "qwen3_vl" have no pan and scan (--pan-and-scan); those of gemma3 have.
+~  While loading the vision tower of .*qwen3_vl\.
+$ doppler run $FLAGS -m $VISION/gemma3 --pan-and-scan hi
+doppler: Flag --pan-and-scan is about pictures: it goes with --image or -i.
+exit 2
+$ doppler logits $FLAGS -m $VISION/gemma3 --tokens 1 --out x --pan-and-scan
+doppler: Flag --pan-and-scan is about pictures: it goes with --image.
+exit 2
+
 == a model without a tower says so
 needs webgpu model vision
 $ doppler run $FLAGS --image $IMAGES/b.png hi 2>&1 | grep -v "No GPU"
 doppler: This model reads no pictures.
+$ doppler run $FLAGS --image $IMAGES/b.png --pan-and-scan hi 2>&1 | grep -v "No GPU"
+~doppler: Pan and scan \(--pan-and-scan\) is for pictures, and .* reads none\.
 
 == the mathematics and the kernels of models that see
 needs webgpu vision

@@ -1,6 +1,7 @@
 // Models that see in Node, against the greedy tokens of Hugging Face transformers (float32): folders, and GGUF with the
 // tower in a file of its own. By ctest:
-//   DOPPLER_WASM  the module; VISION_DIR and IMAGES_DIR: the unpacked tests/data/vision and images
+//   DOPPLER_WASM  the module; VISION_DIR, PAN_AND_SCAN_DIR and IMAGES_DIR: the unpacked tests/data/vision,
+//   vision_pan_and_scan and images
 // Exit status 77: there is no WebGPU device.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -10,7 +11,7 @@ import { Doppler } from '../../web/node.mjs';
 import { readIntegers, readPng } from './references.mjs';
 
 const kSkipped = 77;
-const { VISION_DIR = '', IMAGES_DIR = '' } = process.env;
+const { VISION_DIR = '', PAN_AND_SCAN_DIR = '', IMAGES_DIR = '' } = process.env;
 if (!(await Doppler.probe()).available) {
   console.log('skipped: there is no WebGPU device');
   process.exit(kSkipped);
@@ -44,6 +45,29 @@ for (const [model, images] of [['qwen3_vl', true], ['gemma3', true], ['qwen2_5_v
     await doppler.unload();
   });
 }
+
+const kCutter = join(PAN_AND_SCAN_DIR, 'gemma3_pan_and_scan');
+const withDetail = (messages, detail) => messages.map((message) => ({ ...message, content: message.content.map((part) => (part.type === 'image' ? { ...part, detail } : part)) }));
+
+test('pan and scan has the reference\'s tokens, and detail goes before it', async () => {
+  const [cutting, whole] = [await Doppler.load(kCutter, { ...kLoad, images: true, panAndScan: true }), await Doppler.load(kCutter, { ...kLoad, images: true })];
+  for (const { name, messages } of prompts(kCutter)) {
+    const wanted = readIntegers(join(kCutter, 'refs.safetensors'), `${name}.greedy_tokens`);
+    const counts = [];
+    for (const [doppler, detail] of /** @type {const} */ ([[cutting, undefined], [whole, 'high'], [cutting, 'low'], [whole, undefined]])) {
+      const { tokens, usage } = await doppler.chat.completions.create({ messages: withDetail(messages, detail), ...kAnswer });
+      if (counts.length < 2) assert.deepEqual(tokens, wanted, name);
+      counts.push(usage.prompt_tokens);
+    }
+    assert.equal(counts[0], counts[1], name);
+    assert.equal(counts[2], counts[3], name);
+    assert.equal(counts[0] > counts[2], name !== 'text', name);
+  }
+  await cutting.unload();
+  await whole.unload();
+  await assert.rejects(Doppler.load(join(VISION_DIR, 'qwen3_vl'), { ...kLoad, images: true, panAndScan: true }),
+    { kind: 'unsupported', message: /"qwen3_vl" have no pan and scan/ });
+});
 
 test('pictures that cannot be read are refused in a sentence', async () => {
   const ask = (doppler, image) => doppler.chat.completions.create({ messages: [{ role: 'user', content: [image] }], max_tokens: 1 });
