@@ -82,6 +82,7 @@ export interface LoadOptions {
   adapterSlots?: number;
   /** The largest sum of ranks of one answer's adapters; default: as `adapters` need, or 16. */
   adapterRank?: number;
+  /**
    * Pan and scan (Gemma 3): long pictures are read as a whole and in crops. A part's `detail`, "high" or "low", goes
    * before it.
    */
