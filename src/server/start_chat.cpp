@@ -1,7 +1,6 @@
 #include "server/start_chat.h"
 
 #include "engine/api_impl.h"
-#include "images/decode_native.h"
 #include "openai/formats/told_tools.h"
 #include "tokenizer/template/render_input.h"
 
@@ -35,14 +34,14 @@ Result<batch::ChatStart> start_chat(const engine::TextModel& text, const openai:
   if (!chat.images.empty()) {
     DP_TRY(const engine::ImageMarks* marks, engine::marks_of(text));
     for (const openai::Picture& given : chat.images) {
-      DP_TRY(
-          images::Picture picture,
-          images::decode_picture({reinterpret_cast<const uint8_t*>(given.file.data()), given.file.size()}));
-      out.images.push_back(std::make_shared<const Image>(
-          Image{.width = picture.size.width,
-                .height = picture.size.height,
-                .rgb = std::move(picture.rgb),
-                .pan_and_scan = engine::pan_and_scan_of(*marks, given.in_detail)}));
+      DP_TRY(auto image,
+             Image::decode({reinterpret_cast<const uint8_t*>(given.file.data()), given.file.size()}));
+      if (const auto asked = engine::pan_and_scan_of(*marks, given.in_detail)) {
+        auto detailed = std::make_shared<Image>(*image);
+        detailed->pan_and_scan = asked;
+        image = std::move(detailed);
+      }
+      out.images.push_back(std::move(image));
     }
     DP_TRY(expanded, expand_pictures(text, out.prompt.text, out.images));
   }
