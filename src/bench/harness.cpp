@@ -40,7 +40,7 @@ class Runner {
  public:
   Runner(Model& model, const Settings& settings)
       : impl_(Model::Impl::of(model)), steps_(*impl_.loaded->runner->runner()), cadence_(settings.cadence) {
-    const model::PlanRunner& runner = *impl_.loaded->runner;
+    const model::DeviceModel& runner = *impl_.loaded->runner;
     if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
     settings_.greedy = true;
     settings_.ignore_stop = true;

@@ -106,7 +106,7 @@ class Profiler {
 
   Model::Impl& impl_;
   gpu::Device& device_;
-  model::PlanRunner& runner_;
+  model::DeviceModel& runner_;
   model::SequenceRunner& steps_;
   const ProfileSettings& settings_;
   PlanTimer timer_;

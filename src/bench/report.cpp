@@ -260,7 +260,7 @@ Result<kernels::Ceilings> measure_ceilings(Model& model) {
 RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& ceilings) {
   const ModelInfo& info = model.info();
   const Model::Impl& impl = Model::Impl::of(model);
-  const model::PlanRunner& runner = *impl.loaded->runner;
+  const model::DeviceModel& runner = *impl.loaded->runner;
   RunFacts facts{.origin = std::move(origin),
                  .model = info.name,
                  .architecture = info.architecture,

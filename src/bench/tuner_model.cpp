@@ -30,13 +30,13 @@ double tuner_seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-using TunedRunner = std::unique_ptr<model::PlanRunner>;
+using TunedRunner = std::unique_ptr<model::DeviceModel>;
 
 Result<TunedRunner> load_runner(gpu::Device& device, const formats::Checkpoint& checkpoint,
                                 model::RunnerOptions options) {
   options.drafting = model::Drafting::kOff;  // steps of a token
   options.images = false;                    // the text's kernels
-  return gpu::run_to_completion(device, model::PlanRunner::load(device, checkpoint, std::move(options), {}));
+  return gpu::run_to_completion(device, model::DeviceModel::load(device, checkpoint, std::move(options), {}));
 }
 
 // Logits of kCheckedTokens tokens, `rows` at a time: 1 goes through the decode kernels, more through those of prefill.
@@ -52,7 +52,7 @@ Result<std::vector<float>> logits_of(gpu::Device& device, const formats::Checkpo
   for (uint32_t pos = 0; pos < kCheckedTokens; pos += at_once) {
     const uint32_t count = std::min(at_once, kCheckedTokens - pos);
     auto evaluating = runner->logits(pos, std::span(tokens).subspan(pos, count));
-    DP_TRY(const model::PlanRunner::Rows got, gpu::run_to_completion(device, std::move(evaluating)));
+    DP_TRY(const model::DeviceModel::Rows got, gpu::run_to_completion(device, std::move(evaluating)));
     out.insert(out.end(), got.logits.begin(), got.logits.end());
   }
   return out;

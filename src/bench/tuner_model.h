@@ -1,5 +1,5 @@
 // A real model for the tuner: its first layers, as many as it takes to meet every kind of weight once, loaded anew for
-// each candidate. Read next: tuner.h, model/plan_runner.h (RunnerOptions::layers).
+// each candidate. Read next: tuner.h, model/device_model.h (RunnerOptions::layers).
 #pragma once
 
 #include "bench/tuner.h"

@@ -30,7 +30,7 @@ struct Recorded {
   gpu::Caps caps;
   std::string name;
   std::unique_ptr<gpu::RecordingDevice> device;
-  std::unique_ptr<model::PlanRunner> runner;
+  std::unique_ptr<model::DeviceModel> runner;
   const gpu::Plan* plan = nullptr;
   const lowering::PlanReport* report = nullptr;
 };
@@ -75,8 +75,8 @@ Result<Recorded> record(const GraphFlags& flags) {
     options.projector = projector.get();
   }
   out.device = std::make_unique<gpu::RecordingDevice>(out.caps, std::move(words));
-  DP_TRY(out.runner, gpu::run_to_completion(*out.device, model::PlanRunner::load(*out.device, *checkpoint,
-                                                                                 std::move(options), {})));
+  DP_TRY(out.runner, gpu::run_to_completion(*out.device, model::DeviceModel::load(*out.device, *checkpoint,
+                                                                                  std::move(options), {})));
   out.name = checkpoint->name();
   DP_CHECK(choose_plan(out, flags.plan));
   return out;

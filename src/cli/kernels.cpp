@@ -76,7 +76,7 @@ int list(const KernelsFlags& flags) {
 }
 
 // The measurement by which tuning made a choice; null if the table decided.
-const kernels::TunedChoice* tuned_of(const model::PlanRunner& runner, const kernels::Choice& choice) {
+const kernels::TunedChoice* tuned_of(const model::DeviceModel& runner, const kernels::Choice& choice) {
   const auto& tuning = runner.options().policy.tuning;
   const kernels::TunedChoice* tuned =
       tuning && !choice.forced ? tuning->find(choice.operation, choice.shape) : nullptr;
@@ -84,7 +84,7 @@ const kernels::TunedChoice* tuned_of(const model::PlanRunner& runner, const kern
 }
 
 // "matvec.q4_k.dp4a slices=8 (tuned: 3.1 % faster step than matvec.q4_k.cpu)".
-std::string variant_text(const model::PlanRunner& runner, const kernels::Choice& choice) {
+std::string variant_text(const model::DeviceModel& runner, const kernels::Choice& choice) {
   std::string text = choice.variant;
   for (const kernels::ChosenConstant& constant : choice.constants) {
     if (constant.value != constant.standard)
@@ -100,7 +100,7 @@ std::string variant_text(const model::PlanRunner& runner, const kernels::Choice&
   return text;
 }
 
-Json choice_json(const model::PlanRunner& runner, const kernels::Choice& choice) {
+Json choice_json(const model::DeviceModel& runner, const kernels::Choice& choice) {
   Json refused = Json::array();
   for (const auto& refusal : choice.refused)
     refused.push_back({{"variant", refusal.variant}, {"reason", refusal.reason}});

@@ -38,7 +38,7 @@ Result<Model::Impl::Prompt> read_images(Model& model, std::span<const uint32_t> 
   }
   DP_TRY(Model::Impl::Prompt prompt,
          Model::Impl::of(model).image_prompt({tokens.begin(), tokens.end()}, pictures));
-  model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
+  model::DeviceModel& runner = *Model::Impl::of(model).loaded->runner;
   for (const auto& image : prompt.images) {
     for (const images::Picture& tile : image->prepared.tiles) {
       const std::vector<float> values = images::processor_values(runner.images()->encoder().rules(), tile);
@@ -58,12 +58,12 @@ Result<LogitsScored> score(Model& model, std::span<const uint32_t> given, const 
   LogitsScored out;
   DP_TRY(const Model::Impl::Prompt prompt, read_images(model, given, flags.images, out));
   const std::span<const uint32_t> tokens = prompt.tokens;
-  model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
+  model::DeviceModel& runner = *Model::Impl::of(model).loaded->runner;
   const formats::ModelConfig& config = runner.config();
   const size_t length = tokens.size();
   const size_t width = config.hidden_dim;
   if (hidden) out.hidden.resize((config.n_layers + 1) * length * width);
-  const auto on_rows = [&](uint32_t pos, uint32_t count, const model::PlanRunner::Rows& rows) {
+  const auto on_rows = [&](uint32_t pos, uint32_t count, const model::DeviceModel::Rows& rows) {
     out.logits.insert(out.logits.end(), rows.logits.begin(), rows.logits.end());
     for (size_t layer = 0; hidden && layer <= config.n_layers; ++layer) {
       std::memcpy(out.hidden.data() + (layer * length + pos) * width,

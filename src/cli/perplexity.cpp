@@ -21,14 +21,14 @@ struct Perplexity {
 };
 
 Result<Perplexity> measure(Model& model, std::span<const uint32_t> tokens, uint32_t window, bool show) {
-  model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
+  model::DeviceModel& runner = *Model::Impl::of(model).loaded->runner;
   const size_t vocab = runner.config().vocab_size;
   Perplexity out;
   for (size_t at = 0; at + 2 <= tokens.size(); at += window) {
     const auto part = tokens.subspan(at, std::min<size_t>(window, tokens.size() - at));
     if (part.size() < 2) break;
     double sum = 0;
-    const auto on_rows = [&](uint32_t pos, uint32_t count, const model::PlanRunner::Rows& rows) {
+    const auto on_rows = [&](uint32_t pos, uint32_t count, const model::DeviceModel::Rows& rows) {
       for (uint32_t i = 0; i < count && pos + i + 1 < part.size(); ++i) {
         sum += engine::negative_log_likelihood(std::span(rows.logits).subspan(i * vocab, vocab),
                                                part[pos + i + 1]);

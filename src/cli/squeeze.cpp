@@ -51,11 +51,11 @@ Result<std::vector<float>> logits(ModelFlags flags, std::span<const uint32_t> pr
   for (const uint32_t rows : {1u, kGoldenPrompt}) {
     flags.load.chunk = rows;
     DP_TRY(Model model, load_named_model(flags, {.all_logits = true}));
-    model::PlanRunner& runner = *Model::Impl::of(model).loaded->runner;
+    model::DeviceModel& runner = *Model::Impl::of(model).loaded->runner;
     for (uint32_t pos = 0; pos < prompt.size(); pos += runner.chunk()) {
       const size_t count = std::min<size_t>(runner.chunk(), prompt.size() - pos);
       auto evaluating = runner.logits(pos, prompt.subspan(pos, count));
-      DP_TRY(const model::PlanRunner::Rows got,
+      DP_TRY(const model::DeviceModel::Rows got,
              gpu::run_to_completion(*Model::Impl::of(model).device, std::move(evaluating)));
       out.insert(out.end(), got.logits.begin(), got.logits.end());
     }

@@ -178,7 +178,7 @@ void check_self_test(const VerifyFlags& flags, const formats::RdrrManifest& mani
   part.summary.clear();
   auto model = load_for_self_test(flags.model);
   if (!model) return part.problems.push_back(model.error().sentence());
-  model::PlanRunner& runner = *Model::Impl::of(*model).loaded->runner;
+  model::DeviceModel& runner = *Model::Impl::of(*model).loaded->runner;
   const auto result =
       gpu::run_to_completion(runner.device(), engine::run_self_test(runner, *manifest.self_test));
   if (!result) return part.problems.push_back(result.error().sentence());

@@ -12,7 +12,7 @@ constexpr uint32_t kUsualSlots = 8, kUsualRank = 16;  // as vLLM has it
 }  // namespace
 
 Task<Result<std::shared_ptr<const formats::FittedAdapter>>> open_fitted(
-    std::unique_ptr<formats::FileSet> files, const model::PlanRunner& runner) {
+    std::unique_ptr<formats::FileSet> files, const model::DeviceModel& runner) {
   auto opening = formats::open_adapter(std::move(files));
   DP_CO_TRY(const formats::Adapter adapter, co_await std::move(opening));
   DP_CO_TRY(formats::FittedAdapter fitted, formats::fit_adapter(adapter, runner.config()));

@@ -10,7 +10,7 @@
 #include "doppler/doppler.h"
 #include "formats/adapters/fit_adapter.h"
 #include "model/adapter_arena.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler::engine {
 
@@ -34,7 +34,7 @@ struct NamedAdapter {
 // Opens an adapter for answers of a loaded model. Errors: the files are no adapter, or none of this model; the model
 // was loaded without room for it.
 Task<Result<std::shared_ptr<const formats::FittedAdapter>>> open_fitted(
-    std::unique_ptr<formats::FileSet> files, const model::PlanRunner& runner);
+    std::unique_ptr<formats::FileSet> files, const model::DeviceModel& runner);
 
 // Call this before the model is loaded, if it is to have adapters or room for them. It fills the room that adapters
 // need, and gives those with names. If an adapter that all answers have replaces whole tensors, they take the place of

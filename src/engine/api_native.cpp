@@ -155,7 +155,7 @@ Result<void> Session::save(const std::string& path) {
 Result<void> Session::restore(const std::string& path) {
   Model::Impl& model = *impl_->model;
   DP_CHECK(model.check_generates());
-  model::PlanRunner& runner = *model.loaded->runner;
+  model::DeviceModel& runner = *model.loaded->runner;
   DP_TRY(const MappedFile file, MappedFile::open(path));
   DP_TRY(const std::string fingerprint,
          gpu::run_to_completion(*model.device, engine::session_fingerprint(*model.loaded)));

@@ -85,7 +85,7 @@ Task<Result<Score>> judged(LoadedModel& loaded, std::string query, std::string t
   DP_CO_TRY(const std::vector<uint32_t> tokens, question(tokenizer, query, text));
   double difference = 0;
   const size_t vocab = loaded.runner->config().vocab_size;
-  const auto on_rows = [&](uint32_t, uint32_t count, const model::PlanRunner::Rows& rows) {
+  const auto on_rows = [&](uint32_t, uint32_t count, const model::DeviceModel::Rows& rows) {
     const auto last = std::span(rows.logits).subspan((count - 1) * vocab, vocab);
     difference = double{last[yes]} - double{last[no]};
   };
@@ -117,10 +117,10 @@ Result<uint32_t> checked_dimensions(const ModelConfig& config, uint32_t dimensio
               dimensions, own);
 }
 
-Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens,
+Task<Result<std::vector<float>>> embed_tokens(model::DeviceModel& runner, std::span<const uint32_t> tokens,
                                               std::span<const uint32_t> types, uint32_t dimensions) {
   Pool pool(runner.config(), tokens.size());
-  const auto on_rows = [&](uint32_t pos, uint32_t count, const model::PlanRunner::Rows& rows) {
+  const auto on_rows = [&](uint32_t pos, uint32_t count, const model::DeviceModel::Rows& rows) {
     pool.add(pos, count, rows.logits);
   };
   DP_CO_CHECK(co_await score_tokens(runner, tokens, on_rows, types));
@@ -137,7 +137,8 @@ Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::sp
   co_return out;
 }
 
-Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> tokens, EmbedOptions options) {
+Task<Result<Embedding>> embed(model::DeviceModel& runner, std::vector<uint32_t> tokens,
+                              EmbedOptions options) {
   DP_CO_TRY(const uint32_t dimensions, checked_dimensions(runner.config(), options.dimensions));
   if (options.truncate && tokens.size() > runner.ctx_len()) {
     const uint32_t last = tokens.back();

@@ -9,7 +9,7 @@
 #include "base/task.h"
 #include "doppler/doppler.h"
 #include "engine/loaded_model.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler::engine {
 
@@ -19,11 +19,11 @@ Result<uint32_t> checked_dimensions(const formats::ModelConfig& config, uint32_t
 
 // The vector of one text, as checked_dimensions() gave its size; types: of its tokens, or empty. Error: no tokens, one
 // outside the vocabulary, more than the context holds.
-Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens,
+Task<Result<std::vector<float>>> embed_tokens(model::DeviceModel& runner, std::span<const uint32_t> tokens,
                                               std::span<const uint32_t> types, uint32_t dimensions);
 
 // The same of all that a caller may ask for; of what is cut off, the last token, which ends a text, stays.
-Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> tokens, EmbedOptions options);
+Task<Result<Embedding>> embed(model::DeviceModel& runner, std::vector<uint32_t> tokens, EmbedOptions options);
 
 // The score of a text for a query, 0 to 1. For an encoder with a class head it is the sigmoid of the one class. For a
 // model that writes text it is the share of "yes" against "no" (Qwen3-Reranker's question); its plans give all logits,

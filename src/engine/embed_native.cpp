@@ -10,7 +10,7 @@ Result<Embedding> Model::embed(std::string_view text, const EmbedOptions& option
 }
 
 Result<Embedding> Model::embed(std::span<const int32_t> tokens, const EmbedOptions& options) {
-  model::PlanRunner& runner = *impl_->loaded->runner;
+  model::DeviceModel& runner = *impl_->loaded->runner;
   DP_TRY(std::vector<uint32_t> ids, Impl::checked_ids(tokens));
   return gpu::run_to_completion(*impl_->device, engine::embed(runner, std::move(ids), options));
 }

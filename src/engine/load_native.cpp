@@ -167,7 +167,7 @@ Result<std::vector<model::RunnerOptions>> runners_of(const LoadOptions& options,
 
 // Makes the steps of all parts together.
 Result<void> join_parts(Model::Impl& impl, Cards cards) {
-  std::vector<model::PlanRunner*> parts;
+  std::vector<model::DeviceModel*> parts;
   for (engine::Card* const card : cards) parts.push_back(card->loaded->runner.get());
   DP_TRY(impl.split, model::SplitSequence::make(parts));
   impl.loaded->runner->go_through(impl.split.get());
@@ -179,7 +179,7 @@ Result<void> join_parts(Model::Impl& impl, Cards cards) {
 void describe_parts(ModelInfo& info, Cards cards) {
   info.weight_bytes = info.cache_bytes = info.scratch_bytes = 0;
   for (const engine::Card* const card : cards) {
-    const model::PlanRunner& runner = *card->loaded->runner;
+    const model::DeviceModel& runner = *card->loaded->runner;
     const formats::LayerRange& part = runner.config().part;
     const ModelPart made{.device = card->device->caps().adapter,
                          .first_layer = part.first,

@@ -58,7 +58,7 @@ Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint,
 }
 
 // The text side of a model that sees.
-Result<void> add_images(const Json& config, const model::ImageStore& store, const model::PlanRunner& runner,
+Result<void> add_images(const Json& config, const model::ImageStore& store, const model::DeviceModel& runner,
                         TextModel& text) {
   DP_TRY(ImageMarks marks,
          image_marks(config, store.encoder().rules(), runner.config().vocab_size, text.tokenizer.get()));
@@ -119,8 +119,8 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
     auto opening = open_adapters(std::move(adapters), *loaded->checkpoint, options.adapters);
     DP_CO_TRY(loaded->named_adapters, co_await std::move(opening));
   }
-  DP_CO_TRY(loaded->runner, co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options),
-                                                             std::move(progress)));
+  DP_CO_TRY(loaded->runner, co_await model::DeviceModel::load(device, *loaded->checkpoint, std::move(options),
+                                                              std::move(progress)));
   if (const model::ImageStore* store = loaded->runner->images()) {
     DP_CO_CHECK(add_images(loaded->checkpoint->config(), *store, *loaded->runner, loaded->text));
   }

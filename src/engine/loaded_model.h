@@ -14,7 +14,7 @@
 #include "engine/scheduler/host_drafter.h"
 #include "formats/checkpoint.h"
 #include "gpu/device.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace doppler::tmpl {
@@ -40,7 +40,7 @@ struct LoadedModel {
   std::unique_ptr<formats::Checkpoint>
       projector;  // the tower's file beside a GGUF model; null: there is none
   TextModel text;
-  std::unique_ptr<model::PlanRunner> runner;
+  std::unique_ptr<model::DeviceModel> runner;
   std::vector<NamedAdapter> named_adapters;
   // A draft model and what asks it; null: there is none.
   std::unique_ptr<LoadedModel> draft;

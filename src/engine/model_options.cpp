@@ -114,7 +114,7 @@ LoadReport describe_load(const LoadedModel& loaded, const gpu::Caps& caps) {
 }
 
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
-  const model::PlanRunner& runner = *loaded.runner;
+  const model::DeviceModel& runner = *loaded.runner;
   const formats::ModelConfig& config = runner.config();
   const bool is_embedding = formats::is_embedding_model(config);
   const bool gives_scores = is_embedding && config.pooling.n_classes != 0;

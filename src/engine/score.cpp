@@ -5,7 +5,7 @@
 
 namespace doppler::engine {
 
-Task<Result<void>> score_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens, OnRows on_rows,
+Task<Result<void>> score_tokens(model::DeviceModel& runner, std::span<const uint32_t> tokens, OnRows on_rows,
                                 std::span<const uint32_t> types) {
   if (tokens.empty())
     co_return fail(ErrorKind::kInvalidInput, "No tokens were given; at least one is needed.");
@@ -23,7 +23,7 @@ Task<Result<void>> score_tokens(model::PlanRunner& runner, std::span<const uint3
     const auto most = static_cast<uint32_t>(std::min<size_t>(runner.chunk(), tokens.size() - at));
     const uint32_t count = runner.uncut_rows(tokens.subspan(at), most);
     const auto pos = static_cast<uint32_t>(at);
-    DP_CO_TRY(const model::PlanRunner::Rows rows,
+    DP_CO_TRY(const model::DeviceModel::Rows rows,
               co_await runner.logits(pos, tokens.subspan(at, count),
                                      types.empty() ? types : types.subspan(at, count)));
     on_rows(pos, count, rows);

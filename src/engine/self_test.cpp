@@ -26,9 +26,9 @@ std::vector<uint32_t> test_tokens(uint32_t vocab_size) {
 }
 
 // All positions' logits, [tokens, vocab_size].
-Task<Result<std::vector<float>>> all_logits(model::PlanRunner& runner, std::span<const uint32_t> tokens) {
+Task<Result<std::vector<float>>> all_logits(model::DeviceModel& runner, std::span<const uint32_t> tokens) {
   std::vector<float> logits;
-  OnRows on_rows = [&](uint32_t, uint32_t, const model::PlanRunner::Rows& rows) {
+  OnRows on_rows = [&](uint32_t, uint32_t, const model::DeviceModel::Rows& rows) {
     logits.insert(logits.end(), rows.logits.begin(), rows.logits.end());
   };
   DP_CO_CHECK(co_await score_tokens(runner, tokens, std::move(on_rows)));
@@ -37,7 +37,7 @@ Task<Result<std::vector<float>>> all_logits(model::PlanRunner& runner, std::span
 
 }  // namespace
 
-Task<Result<formats::RdrrSelfTest>> make_self_test(model::PlanRunner& runner) {
+Task<Result<formats::RdrrSelfTest>> make_self_test(model::DeviceModel& runner) {
   const uint32_t vocab_size = runner.config().vocab_size;
   formats::RdrrSelfTest test;
   test.tokens = test_tokens(vocab_size);
@@ -65,7 +65,7 @@ Task<Result<formats::RdrrSelfTest>> make_self_test(model::PlanRunner& runner) {
   co_return test;
 }
 
-Task<Result<SelfTestResult>> run_self_test(model::PlanRunner& runner, const formats::RdrrSelfTest& test) {
+Task<Result<SelfTestResult>> run_self_test(model::DeviceModel& runner, const formats::RdrrSelfTest& test) {
   const uint32_t vocab_size = runner.config().vocab_size;
   DP_CO_TRY(const std::vector<float> logits, co_await all_logits(runner, test.tokens));
   SelfTestResult result{.allowed = test.tolerance};

@@ -5,7 +5,7 @@
 
 #include "base/task.h"
 #include "formats/rdrr/manifest.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler::engine {
 
@@ -14,7 +14,7 @@ inline constexpr char kSelfTestLane[] = "exact";
 inline constexpr uint32_t kSelfTestCtxLen = 64;
 
 // The largest logits at three positions after ids that any vocabulary has.
-Task<Result<formats::RdrrSelfTest>> make_self_test(model::PlanRunner& runner);
+Task<Result<formats::RdrrSelfTest>> make_self_test(model::DeviceModel& runner);
 
 struct SelfTestResult {
   uint32_t compared = 0;  // logits
@@ -24,6 +24,6 @@ struct SelfTestResult {
   bool passed() const { return worst <= allowed; }
 };
 // Errors: tokens or ids outside the vocabulary, a context that is too short.
-Task<Result<SelfTestResult>> run_self_test(model::PlanRunner& runner, const formats::RdrrSelfTest& test);
+Task<Result<SelfTestResult>> run_self_test(model::DeviceModel& runner, const formats::RdrrSelfTest& test);
 
 }  // namespace doppler::engine

@@ -1,7 +1,7 @@
 // A saved session: what was said (token ids) and the cache that goes with it, so that a long prompt is
 // evaluated once. Format: the 8 bytes "DOPSESS2", u64 length of a JSON header, the header (model fingerprint,
 // a digest of its weights, cache format, token count, the messages of a conversation), u32 token ids, cache bytes
-// (model/plan_runner.h). Whose session it is: session_identity.h.
+// (model/device_model.h). Whose session it is: session_identity.h.
 #pragma once
 
 #include <cstdint>

@@ -83,7 +83,7 @@ namespace {
 
 // Writes " adapters " and 16 hexadecimal digits over the numbers and scales of the adapters that all answers have.
 // Empty: they have none.
-std::string adapters_digest(const model::PlanRunner& runner) {
+std::string adapters_digest(const model::DeviceModel& runner) {
   const std::shared_ptr<const model::AdapterMix>& mix = runner.adapters().first();
   if (!mix) return {};
   Digest digest;
@@ -102,7 +102,7 @@ std::string adapters_digest(const model::PlanRunner& runner) {
 }  // namespace
 
 Task<Result<std::string>> session_fingerprint(const LoadedModel& loaded) {
-  const model::PlanRunner& runner = *loaded.runner;
+  const model::DeviceModel& runner = *loaded.runner;
   const formats::ModelConfig& c = runner.config();
   auto hashing = weights_digest(*loaded.checkpoint);
   DP_CO_TRY(const std::string digest, co_await std::move(hashing));

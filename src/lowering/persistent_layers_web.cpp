@@ -1,4 +1,4 @@
-// WebAssembly has no lane persistent (model/plan_runner_persistent_web.cpp).
+// WebAssembly has no lane persistent (model/device_model_persistent_web.cpp).
 #include "lowering/rule_functions.h"
 
 namespace doppler::lowering {

@@ -1,5 +1,5 @@
 // The logits of all rows of a chunk, and what else a model loaded for them gives of each: hidden states, what its
-// next-token layer says. For perplexity, embeddings and tests. PlanRunner loads it: buffers, cache and plans are that
+// next-token layer says. For perplexity, embeddings and tests. DeviceModel loads it: buffers, cache and plans are that
 // one's.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace doppler::model {
 
-// Everything that an AllRows uses. The PlanRunner owns it all and outlives it.
+// Everything that an AllRows uses. The DeviceModel owns it all and outlives it.
 struct AllRowsParts {
   gpu::Buffer *state = nullptr, *tokens = nullptr, *token_types = nullptr, *logits = nullptr,
               *hidden = nullptr, *next_logits = nullptr;  // null: the model or the options have no such thing

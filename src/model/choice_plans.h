@@ -1,7 +1,7 @@
 // Some generations ask for more than a token: further samplers, log-probabilities, masks (SamplerParts). Each part
 // takes buffers, and dispatches where a plan chooses its tokens. So parts are made when a generation first asks for
 // them: the choice of each sampled plan is recorded once more, and a second plan has it in place of the first one's.
-// The first plans do not change. Read next: PlanRunner::record_choice (plan_runner_record.cpp).
+// The first plans do not change. Read next: DeviceModel::record_choice (device_model_record.cpp).
 #pragma once
 
 #include <deque>

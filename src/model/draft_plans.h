@@ -1,5 +1,5 @@
 // The plans of steps that draft (drafter.h). They are made when a request first wants them, and do not change the plans
-// of the load. The loaded model records them (plan_runner_draft.cpp), and the runner replays them (one_sequence.h,
+// of the load. The loaded model records them (device_model_draft.cpp), and the runner replays them (one_sequence.h,
 // sequence_plans_drafts.cpp).
 #pragma once
 

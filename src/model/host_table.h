@@ -2,7 +2,7 @@
 // x numbers). The table stays in its file. The rows of a step's tokens come to a buffer before the step, in their
 // order, so that the gather reads row i of the buffer for the step's row i. So each step needs its tokens on the host:
 // those of the step before are collected first. Native; a browser has no file to read rows from at once
-// (plan_runner_paged_web.cpp).
+// (device_model_paged_web.cpp).
 // Read next: weight_loader.h (host_matrix), lowering/bound_weights.h (HostRows).
 #pragma once
 

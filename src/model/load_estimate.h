@@ -1,13 +1,13 @@
 // The effects of loading a model with given options on a device, before anything is made on it: the options with their
-// defaults filled in, the layout of the weights, the memory. PlanRunner::load() begins with it; `--dry-run` prints it.
+// defaults filled in, the layout of the weights, the memory. DeviceModel::load() begins with it; `--dry-run` prints it.
 #pragma once
 
 #include "formats/architectures/config.h"
 #include "formats/checkpoint.h"
 #include "formats/quant/repack.h"
 #include "gpu/caps.h"
+#include "model/device_model.h"
 #include "model/memory_estimate.h"
-#include "model/plan_runner.h"
 
 namespace doppler::model {
 
@@ -53,7 +53,7 @@ struct LoadEstimate {
   kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
   MemoryEstimate memory;
   uint64_t adapter_bytes = 0;  // of memory.weight_bytes
-  uint32_t expert_slots = 0;  // of a layer; 0: all experts
+  uint32_t expert_slots = 0;   // of a layer; 0: all experts
   bool layer_table_on_host = false;
 };
 // Errors: this build cannot run the model. Whether the memory is there is check_memory()'s to say.

@@ -7,7 +7,7 @@
 #include "base/trace.h"
 #include "kernels/attention/attention.h"
 #include "kernels/sample/sample.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "model/read_logprobs.h"
 
 namespace doppler::model {

@@ -1,6 +1,6 @@
 // The steps of a model for one sequence: what the host writes before a step, which plan it submits, what it reads
 // back. Keys and values lie in the order of their positions, without blocks. continues_from() says where its text can
-// go on. PlanRunner loads it: buffers, cache and plans are that one's. Contract: sequence_runner.h. Read next:
+// go on. DeviceModel loads it: buffers, cache and plans are that one's. Contract: sequence_runner.h. Read next:
 // kernels/common/step_state.h and kernels/step/step.h (how the GPU moves the state on), paged_runner.h (experts that
 // are not all on the device).
 #pragma once
@@ -33,7 +33,7 @@ class TicketWatch {
   virtual bool goes_on_without_lost() = 0;              // SequenceRunner::goes_on_without_lost()
 };
 
-// Everything that a OneSequence uses. The PlanRunner owns it all and outlives it.
+// Everything that a OneSequence uses. The DeviceModel owns it all and outlives it.
 struct OneSequenceParts {
   gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
               *recent = nullptr, *ring = nullptr;

@@ -1,4 +1,4 @@
-// A plan that PlanRunner records: its name, and what it is for.
+// A plan that DeviceModel records: its name, and what it is for.
 #pragma once
 
 #include <string>

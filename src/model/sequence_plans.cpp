@@ -308,7 +308,7 @@ Task<Result<std::vector<kernels::LogProbEntry>>> SequencePlans::logprobs(Ticket 
 }
 
 const gpu::Plan& SequencePlans::plan(const std::string& name) const {
-  return *std::ranges::find(plans_, name, &gpu::Plan::name);  // names are those that PlanRunner records
+  return *std::ranges::find(plans_, name, &gpu::Plan::name);  // names are those that DeviceModel records
 }
 
 const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows, uint32_t keys) const {

@@ -1,5 +1,5 @@
 // The GPU's side of many sequences: what the host writes before a step, which plan it submits, what it reads back.
-// PlanRunner loads it: buffers, cache and plans are that one's (plan_runner.h). Contract: sequence_runner.h.
+// DeviceModel loads it: buffers, cache and plans are that one's (device_model.h). Contract: sequence_runner.h.
 // Read next: kernels/common/step_tables.h, kernels/step/arrange.h and advance.h (what the GPU does with the tables).
 #pragma once
 
@@ -27,7 +27,7 @@ struct PlanEndings {
   std::string greedy = ".greedy", sample = ".sample";
 };
 
-// The parts that a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
+// The parts that a SequencePlans works on. Everything belongs to the DeviceModel and outlives it.
 struct SequenceBuffers {
   gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
               *recent = nullptr, *ring = nullptr;

@@ -14,16 +14,16 @@ constexpr size_t kLeastOfGroup = 2;
 
 }  // namespace
 
-Result<std::unique_ptr<SplitSequence>> SplitSequence::make(const std::vector<PlanRunner*>& parts) {
+Result<std::unique_ptr<SplitSequence>> SplitSequence::make(const std::vector<DeviceModel*>& parts) {
   gpu::Device& device = parts.back()->device();
   DP_TRY(gpu::ReadbackRing nothing,
          gpu::run_to_completion(device, device.create_readback_ring(1, sizeof(uint32_t))));
   return std::unique_ptr<SplitSequence>(new SplitSequence(parts, std::move(nothing)));
 }
 
-SplitSequence::SplitSequence(const std::vector<PlanRunner*>& parts, gpu::ReadbackRing nothing)
+SplitSequence::SplitSequence(const std::vector<DeviceModel*>& parts, gpu::ReadbackRing nothing)
     : nothing_(std::move(nothing)) {
-  for (PlanRunner* const part : parts) {
+  for (DeviceModel* const part : parts) {
     Part& made = parts_.emplace_back();
     made.model = part;
     made.steps = part->runner();

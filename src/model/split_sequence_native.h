@@ -22,14 +22,14 @@
 #include <thread>
 #include <vector>
 
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler::model {
 
 class SplitSequence final : public SequenceRunner {
  public:
   // The parts in the order of their layers. They must outlive it, and hold as many slots, blocks and positions each.
-  static Result<std::unique_ptr<SplitSequence>> make(const std::vector<PlanRunner*>& parts);
+  static Result<std::unique_ptr<SplitSequence>> make(const std::vector<DeviceModel*>& parts);
   ~SplitSequence() override;
 
   uint32_t max_sequences() const override { return last().max_sequences(); }
@@ -110,7 +110,7 @@ class SplitSequence final : public SequenceRunner {
     Ticket ticket;
   };
   struct Part {
-    PlanRunner* model = nullptr;
+    DeviceModel* model = nullptr;
     SequenceRunner* steps = nullptr;
     // Guarded by mutex_:
     std::deque<Item> queue;
@@ -128,7 +128,7 @@ class SplitSequence final : public SequenceRunner {
     std::vector<std::shared_ptr<Step>> steps;
   };
 
-  SplitSequence(const std::vector<PlanRunner*>& parts, gpu::ReadbackRing nothing);
+  SplitSequence(const std::vector<DeviceModel*>& parts, gpu::ReadbackRing nothing);
   SequenceRunner& last() const { return *parts_.back().steps; }
   bool is_last(size_t part) const { return part + 1 == parts_.size(); }
 

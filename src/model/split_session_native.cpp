@@ -19,7 +19,7 @@ void append(std::vector<uint8_t>& to, std::span<const uint8_t> bytes) {
 Task<Result<std::vector<uint8_t>>> SplitSequence::save(uint32_t count) {
   std::vector<std::vector<uint8_t>> saved(parts_.size());
   for (size_t i = 0; !is_last(i); ++i) {
-    PlanRunner* const model = parts_[i].model;
+    DeviceModel* const model = parts_[i].model;
     DP_CO_CHECK(wait_for_part(i, [model, count, out = &saved[i]](SequenceRunner& steps) -> Result<void> {
       DP_TRY(*out, gpu::run_to_completion(model->device(), steps.save(count)));
       return {};
@@ -86,7 +86,7 @@ Task<Result<void>> SplitSequence::restore(uint32_t count, std::span<const uint8_
       auto restoring = last().restore(count, own);
       co_return co_await std::move(restoring);
     }
-    PlanRunner* const model = parts_[i].model;
+    DeviceModel* const model = parts_[i].model;
     DP_CO_CHECK(wait_for_part(i, [model, count, &own](SequenceRunner& steps) {
       return gpu::run_to_completion(model->device(), steps.restore(count, own));
     }));

@@ -105,7 +105,7 @@ Result<Ticket> SplitSequence::submit(size_t index, const Step& step) const {
 
 Result<void> SplitSequence::begin_step(size_t index, std::shared_ptr<Step> step,
                                        std::deque<Pending>& pending) {
-  PlanRunner& model = *parts_[index].model;
+  DeviceModel& model = *parts_[index].model;
   if (index == 0) fill_inputs(*step);
   if (step->rows() == 0) {
     pass_on(*step, {});
@@ -127,7 +127,7 @@ Result<void> SplitSequence::begin_step(size_t index, std::shared_ptr<Step> step,
 
 Result<void> SplitSequence::collect(size_t index, const Pending& pending) {
   const TraceSpan span("wait for the stream");
-  PlanRunner& model = *parts_[index].model;
+  DeviceModel& model = *parts_[index].model;
   DP_TRY(std::vector<uint8_t> rows,
          gpu::run_to_completion(model.device(), model.stream_out().take(model.device(), pending.ticket.slot,
                                                                         pending.step->rows())));
@@ -188,7 +188,7 @@ Task<Result<void>> SplitSequence::run_last(std::shared_ptr<const Step> until) {
 }
 
 Task<Result<void>> SplitSequence::begin_last(std::shared_ptr<Step> step) {
-  PlanRunner& model = *parts_.back().model;
+  DeviceModel& model = *parts_.back().model;
   Pending begun{.step = step, .ticket = {}};
   if (step->rows() != 0) {
     auto putting = model.stream_in().put(model.device(), step->stream);

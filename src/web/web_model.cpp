@@ -217,7 +217,7 @@ Task<Result<std::vector<uint8_t>>> WebModel::save(Json request) {
 Task<Result<Json>> WebModel::restore(std::vector<uint8_t> bytes) {
   DP_CO_CHECK(check_generates());
   DP_CO_CHECK(check_idle());
-  model::PlanRunner& runner = *loaded_->runner;
+  model::DeviceModel& runner = *loaded_->runner;
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
   DP_CO_TRY(engine::SessionFile session, engine::decode_session(bytes, fingerprint));
   const uint32_t cached = model::KvCache::saved_positions(session.cache);

@@ -10,7 +10,7 @@
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "many_answers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -70,7 +70,7 @@ std::string path_of(const std::string& base, const std::string& adapter, bool is
 // A base model with adapters.
 struct Loaded {
   std::unique_ptr<formats::Checkpoint> checkpoint;
-  std::unique_ptr<model::PlanRunner> runner;
+  std::unique_ptr<model::DeviceModel> runner;
 };
 
 std::unique_ptr<formats::Checkpoint> open_base(const std::string& base, bool is_gguf) {
@@ -94,11 +94,11 @@ Loaded load(std::unique_ptr<formats::Checkpoint> checkpoint, model::RunnerOption
   options.cache_format = kernels::CacheFormat::kF32;
   Loaded out{.checkpoint = std::move(checkpoint), .runner = nullptr};
   out.runner = taken(gpu::run_to_completion(
-      device(), model::PlanRunner::load(device(), *out.checkpoint, std::move(options), {})));
+      device(), model::DeviceModel::load(device(), *out.checkpoint, std::move(options), {})));
   return out;
 }
 
-std::vector<float> logits_of(model::PlanRunner& runner, const std::vector<uint32_t>& prompt) {
+std::vector<float> logits_of(model::DeviceModel& runner, const std::vector<uint32_t>& prompt) {
   return taken(gpu::run_to_completion(device(), runner.logits(0, prompt))).logits;
 }
 

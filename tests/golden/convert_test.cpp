@@ -8,7 +8,7 @@
 #include "formats/rdrr/test_models.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler {
 namespace {
@@ -55,7 +55,7 @@ class Converted : public testing::TestWithParam<const char*> {
     options.cache_format = kernels::CacheFormat::kF32;
     const auto checkpoint = open(path);
     auto runner = gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {}));
+        device(), model::DeviceModel::load(device(), *checkpoint, std::move(options), {}));
     EXPECT_TRUE(runner) << runner.error().message();
     if (!runner) return {};
     return must(gpu::run_to_completion(device(), (*runner)->logits(0, refs.get<uint32_t>("prompt_b"))))

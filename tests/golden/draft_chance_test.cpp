@@ -9,7 +9,7 @@
 #include "formats/test_helpers.h"
 #include "golden_cases.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -54,18 +54,18 @@ Statistic chi_squared(const Counts& counts) {
 
 class DraftChances : public testing::TestWithParam<const char*> {
  protected:
-  static std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint) {
+  static std::unique_ptr<model::DeviceModel> load(const formats::Checkpoint& checkpoint) {
     return must(gpu::run_to_completion(device(),
-                                       model::PlanRunner::load(device(), checkpoint,
-                                                               {.policy = must(kernels::make_policy("fast")),
-                                                                .ctx_len = 64,
-                                                                .chunk = 128,  // the prompts of all slots
-                                                                .max_sequences = kSlots},
-                                                               {})));
+                                       model::DeviceModel::load(device(), checkpoint,
+                                                                {.policy = must(kernels::make_policy("fast")),
+                                                                 .ctx_len = 64,
+                                                                 .chunk = 128,  // the prompts of all slots
+                                                                 .max_sequences = kSlots},
+                                                                {})));
   }
 
   // Answers all seeds from `first` on together, and counts the texts' first tokens.
-  model::DraftTally count(model::PlanRunner& runner, const Tokens& prompt, uint64_t first, uint64_t seeds,
+  model::DraftTally count(model::DeviceModel& runner, const Tokens& prompt, uint64_t first, uint64_t seeds,
                           bool with, Counts& counts) {
     const uint32_t vocab_size = runner.config().vocab_size;
     const auto scheduler = must(engine::Scheduler::create(*runner.runner(), {.vocab_size = vocab_size}));

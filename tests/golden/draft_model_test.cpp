@@ -14,17 +14,17 @@ namespace {
 using Tokens = std::vector<uint32_t>;
 using model::Drafting;
 
-std::unique_ptr<model::PlanRunner> load(const std::string& folder) {
+std::unique_ptr<model::DeviceModel> load(const std::string& folder) {
   auto files = formats::open_file_set(folder);
   EXPECT_TRUE(files) << files.error().message();
   const auto checkpoint = open_golden(std::move(*files));
   auto loaded =
-      gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                               {.policy = *kernels::make_policy("exact"),
-                                                                .ctx_len = 192,
-                                                                .chunk = 32,
-                                                                .cache_format = kernels::CacheFormat::kF32},
-                                                               {}));
+      gpu::run_to_completion(device(), model::DeviceModel::load(device(), *checkpoint,
+                                                                {.policy = *kernels::make_policy("exact"),
+                                                                 .ctx_len = 192,
+                                                                 .chunk = 32,
+                                                                 .cache_format = kernels::CacheFormat::kF32},
+                                                                {}));
   EXPECT_TRUE(loaded) << loaded.error().message();
   return loaded ? std::move(*loaded) : nullptr;
 }

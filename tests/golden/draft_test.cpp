@@ -8,7 +8,7 @@
 
 #include "golden_cases.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -21,12 +21,12 @@ constexpr const char* kAgreeing = "qwen3_5_mtp_agreeing";
 
 std::string folder_of(const std::string& name) { return golden_dir() + "/families_next/" + name; }
 
-Result<std::unique_ptr<model::PlanRunner>> load(const std::string& name, model::RunnerOptions options) {
+Result<std::unique_ptr<model::DeviceModel>> load(const std::string& name, model::RunnerOptions options) {
   auto files = formats::open_file_set(folder_of(name));
   EXPECT_TRUE(files) << files.error().message();
   const auto checkpoint = open_golden(std::move(*files));
   return gpu::run_to_completion(device(),
-                                model::PlanRunner::load(device(), *checkpoint, std::move(options), {}));
+                                model::DeviceModel::load(device(), *checkpoint, std::move(options), {}));
 }
 
 model::RunnerOptions options_of(Drafting drafting, const char* lane = "exact") {
@@ -54,7 +54,7 @@ struct Session {
     return answer(prompt, options);
   }
 
-  std::unique_ptr<model::PlanRunner> runner;
+  std::unique_ptr<model::DeviceModel> runner;
   Tokens cached;
 };
 
@@ -213,7 +213,7 @@ TEST(Drafts, AnIncompleteLayerIsLeftOut) {
     EXPECT_TRUE(files);
     const auto checkpoint = open_golden(std::move(*files));
     return gpu::run_to_completion(device(),
-                                  model::PlanRunner::load(device(), *checkpoint, options_of(drafting), {}));
+                                  model::DeviceModel::load(device(), *checkpoint, options_of(drafting), {}));
   };
   const auto without = load_it(Drafting::kAuto);
   ASSERT_TRUE(without) << without.error().message();

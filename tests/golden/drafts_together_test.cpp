@@ -6,7 +6,7 @@
 
 #include "golden_cases.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 #include "residues_guide.h"
 
@@ -72,21 +72,21 @@ struct Model {
 
 class DraftsTogether : public testing::TestWithParam<Model> {
  protected:
-  std::unique_ptr<model::PlanRunner> load(uint32_t sequences) {
+  std::unique_ptr<model::DeviceModel> load(uint32_t sequences) {
     auto files = formats::open_file_set(golden_dir() + "/" + GetParam().folder);
     EXPECT_TRUE(files) << files.error().message();
     checkpoint_ = open_golden(std::move(*files));  // paged experts stay there
     auto loaded = gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), *checkpoint_,
-                                          {.policy = *kernels::make_policy("exact"),
-                                           .ctx_len = kCtx,
-                                           .chunk = 9,
-                                           .cache_format = kernels::CacheFormat::kF32,
-                                           .max_sequences = sequences,
-                                           .block_len = 8,
-                                           .pool_tokens = sequences * kCtx,
-                                           .expert_bytes = sequences == 0 ? 0 : GetParam().expert_bytes},
-                                          {}));
+        device(), model::DeviceModel::load(device(), *checkpoint_,
+                                           {.policy = *kernels::make_policy("exact"),
+                                            .ctx_len = kCtx,
+                                            .chunk = 9,
+                                            .cache_format = kernels::CacheFormat::kF32,
+                                            .max_sequences = sequences,
+                                            .block_len = 8,
+                                            .pool_tokens = sequences * kCtx,
+                                            .expert_bytes = sequences == 0 ? 0 : GetParam().expert_bytes},
+                                           {}));
     EXPECT_TRUE(loaded) << loaded.error().message();
     return loaded ? std::move(*loaded) : nullptr;
   }
@@ -119,7 +119,7 @@ class DraftsTogether : public testing::TestWithParam<Model> {
     model::DraftTally drafts;
   };
   // Answers all together. rows: the rows of each that drafts; 0: as many as pay.
-  std::vector<Got> answer_together(model::PlanRunner& runner, const std::vector<Ask>& all, uint32_t rows) {
+  std::vector<Got> answer_together(model::DeviceModel& runner, const std::vector<Ask>& all, uint32_t rows) {
     const uint32_t vocab_size = runner.config().vocab_size;
     auto scheduler = engine::Scheduler::create(*runner.runner(), {.vocab_size = vocab_size});
     EXPECT_TRUE(scheduler) << scheduler.error().message();

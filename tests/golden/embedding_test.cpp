@@ -17,8 +17,8 @@
 #include "formats/safetensors/safetensors_writer.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
+#include "model/device_model.h"
 #include "model/load_estimate.h"
-#include "model/plan_runner.h"
 
 namespace doppler {
 namespace {
@@ -53,16 +53,16 @@ class EmbeddingModel : public testing::TestWithParam<const char*> {
     return (name.starts_with("xlmr") ? ENCODERS_DIR "/" : EMBEDDING_MODELS_DIR "/") + name;
   }
   static References references() { return read_references(folder(), "embedding_refs.safetensors"); }
-  static std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint, bool hidden) {
+  static std::unique_ptr<model::DeviceModel> load(const formats::Checkpoint& checkpoint, bool hidden) {
     model::RunnerOptions options{
         .policy = must(kernels::make_policy("exact")), .ctx_len = 60, .chunk = 60, .hidden = hidden};
     options.cache_format = kernels::CacheFormat::kF32;
     auto runner = gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {}));
+        device(), model::DeviceModel::load(device(), checkpoint, std::move(options), {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
-  static void expect_embeddings(model::PlanRunner& runner, double tolerance) {
+  static void expect_embeddings(model::DeviceModel& runner, double tolerance) {
     double worst = 0;
     const References refs = references();
     const uint32_t dimensions = must(engine::checked_dimensions(runner.config(), 0));
@@ -197,7 +197,7 @@ TEST(ClassHead, ScoresTheTokensOfBothTexts) {
       device(),
       engine::load_model(device(), must(formats::open_file_set(home / ".")), std::move(options), "", {}));
   ASSERT_TRUE(loaded) << loaded.error().message();
-  model::PlanRunner& runner = *(*loaded)->runner;
+  model::DeviceModel& runner = *(*loaded)->runner;
   const auto score_of = [&](std::span<const uint32_t> tokens, std::span<const uint32_t> types) {
     return must(gpu::run_to_completion(device(), engine::embed_tokens(runner, tokens, types, 1)))[0];
   };

@@ -12,7 +12,7 @@
 #include "formats/rdrr/test_models.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler {
 namespace {

@@ -11,8 +11,8 @@
 #include "formats/test_helpers.h"
 #include "golden_cases.h"
 #include "golden_helpers.h"
+#include "model/device_model.h"
 #include "model/load_estimate.h"
-#include "model/plan_runner.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -60,7 +60,7 @@ const Way kPairs[] = {
 
 struct Loaded {
   std::unique_ptr<formats::Checkpoint> checkpoint;
-  std::unique_ptr<model::PlanRunner> runner;
+  std::unique_ptr<model::DeviceModel> runner;
 };
 
 Loaded load(const Way& setup, uint32_t sequences, bool all_logits, bool embeds = false) {
@@ -90,7 +90,7 @@ Loaded load(const Way& setup, uint32_t sequences, bool all_logits, bool embeds =
     options.adapters = {.slots = 1, .first = {{fitted}}};
   }
   out.runner = must(gpu::run_to_completion(
-      device(), model::PlanRunner::load(device(), *out.checkpoint, std::move(options), {})));
+      device(), model::DeviceModel::load(device(), *out.checkpoint, std::move(options), {})));
   return out;
 }
 
@@ -107,7 +107,7 @@ class Features : public testing::TestWithParam<Way> {
   static void TearDownTestSuite() { loaded_.clear(); }
 
   // Loaded once for all tests.
-  static model::PlanRunner& runner(uint32_t sequences = 0, bool all_logits = false) {
+  static model::DeviceModel& runner(uint32_t sequences = 0, bool all_logits = false) {
     const std::string key =
         std::string(GetParam().name) + " " + std::to_string(sequences) + (all_logits ? " logits" : "");
     auto [at, is_new] = loaded_.try_emplace(key);
@@ -116,7 +116,7 @@ class Features : public testing::TestWithParam<Way> {
   }
 
   std::vector<float> logits(const Tokens& answer) {
-    model::PlanRunner& of = runner(0, true);
+    model::DeviceModel& of = runner(0, true);
     Tokens text = prompt_;
     text.insert(text.end(), answer.begin(), answer.end() - 1);
     std::vector<float> all;
@@ -173,7 +173,7 @@ class Features : public testing::TestWithParam<Way> {
     return streams;
   }
   std::unique_ptr<engine::Scheduler> scheduler_of_many() {
-    model::PlanRunner& many = runner(kSlots);
+    model::DeviceModel& many = runner(kSlots);
     return must(
         engine::Scheduler::create(*many.runner(), {.vocab_size = many.config().vocab_size, .least_kept = 8}));
   }
@@ -329,7 +329,7 @@ TEST(LanePersistent, IsLeftOutInOneSentence) {
     options.block_len = 8;
     const auto checkpoint = open_golden(must(formats::open_file_set(golden_dir() + "/" + folder)));
     const auto loaded = gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {}));
+        device(), model::DeviceModel::load(device(), *checkpoint, std::move(options), {}));
     set_log_sink({});
     EXPECT_TRUE(loaded) << loaded.error().message();
     return lines;

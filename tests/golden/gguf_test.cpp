@@ -12,7 +12,7 @@
 #include "formats/quant/codec.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler {
 namespace {
@@ -81,7 +81,7 @@ std::vector<float> logits_of(const formats::Checkpoint& checkpoint, const std::v
       .policy = must(kernels::make_policy("exact")), .ctx_len = 64, .chunk = 64, .all_logits = true};
   options.cache_format = kernels::CacheFormat::kF32;
   auto runner = must(gpu::run_to_completion(
-      device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {})));
+      device(), model::DeviceModel::load(device(), checkpoint, std::move(options), {})));
   return must(gpu::run_to_completion(device(), runner->logits(0, tokens))).logits;
 }
 

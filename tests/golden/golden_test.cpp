@@ -12,7 +12,7 @@
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "kernels/tuning.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -53,8 +53,8 @@ class Golden : public testing::TestWithParam<std::string> {
     return open_golden(std::move(*files));
   }
 
-  std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint,
-                                          model::RunnerOptions options) {
+  std::unique_ptr<model::DeviceModel> load(const formats::Checkpoint& checkpoint,
+                                           model::RunnerOptions options) {
     auto policy = kernels::make_policy(lane_);
     EXPECT_TRUE(policy);
     options.policy = *policy;
@@ -63,7 +63,7 @@ class Golden : public testing::TestWithParam<std::string> {
     for (const kernels::Lane lane : more_lanes_) options.policy.allow(lane);
     options.cache_format = cache_;
     auto runner = gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {}));
+        device(), model::DeviceModel::load(device(), checkpoint, std::move(options), {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
@@ -86,8 +86,8 @@ class Golden : public testing::TestWithParam<std::string> {
   }
 
   void expect_greedy();
-  std::vector<int32_t> greedy_tokens(model::PlanRunner& runner) { return generate(runner, {}).tokens; }
-  Generation generate(model::PlanRunner& runner, GenerateOptions options) {
+  std::vector<int32_t> greedy_tokens(model::DeviceModel& runner) { return generate(runner, {}).tokens; }
+  Generation generate(model::DeviceModel& runner, GenerateOptions options) {
     options.sampling.temperature = 0;
     options.max_tokens = 16;
     options.batch = 4;
@@ -301,8 +301,8 @@ TEST(Q8Cache, HeadsThatAreNotWholeBlocksAreRefused) {
   ASSERT_TRUE(files);
   const auto checkpoint = open_golden(std::move(*files));
   const auto runner = gpu::run_to_completion(
-      device(), model::PlanRunner::load(device(), *checkpoint,
-                                        {.ctx_len = 64, .cache_format = kernels::CacheFormat::kQ8_0}, {}));
+      device(), model::DeviceModel::load(device(), *checkpoint,
+                                         {.ctx_len = 64, .cache_format = kernels::CacheFormat::kQ8_0}, {}));
   ASSERT_FALSE(runner);
   EXPECT_EQ(
       runner.error().sentence(),

@@ -5,7 +5,7 @@
 #include "engine/scheduler/scheduler.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -24,19 +24,19 @@ class TableOnHost : public testing::TestWithParam<const char*> {
     prompt_ = read_references(folder_).get<uint32_t>("prompt_b");
   }
 
-  std::unique_ptr<model::PlanRunner> load(bool on_host, model::RunnerOptions options) {
+  std::unique_ptr<model::DeviceModel> load(bool on_host, model::RunnerOptions options) {
     options.policy = must(kernels::make_policy("exact"));
     options.cache_format = kernels::CacheFormat::kF32;
     options.ctx_len = 128;
     options.block_len = 8;
     options.layer_table_on_host = on_host;
     auto runner = must(gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), *checkpoint_, std::move(options), {})));
+        device(), model::DeviceModel::load(device(), *checkpoint_, std::move(options), {})));
     EXPECT_EQ(runner->has_host_table(), on_host);
     return runner;
   }
 
-  std::vector<float> logits(model::PlanRunner& runner) {
+  std::vector<float> logits(model::DeviceModel& runner) {
     std::vector<float> all;
     for (size_t at = 0; at < prompt_.size(); at += runner.chunk()) {
       const auto part = std::span(prompt_).subspan(at, std::min<size_t>(runner.chunk(), prompt_.size() - at));
@@ -47,14 +47,14 @@ class TableOnHost : public testing::TestWithParam<const char*> {
     return all;
   }
 
-  std::vector<int32_t> tokens(model::PlanRunner& runner, float temperature) {
+  std::vector<int32_t> tokens(model::DeviceModel& runner, float temperature) {
     GenerateOptions options{.max_tokens = kNew};
     options.sampling.temperature = temperature;
     return one_answer(runner, prompt_, options).tokens;
   }
 
   // Answers of four prompts over three slots, so that steps have pieces of one and rows of others.
-  std::vector<Tokens> answers(model::PlanRunner& runner) {
+  std::vector<Tokens> answers(model::DeviceModel& runner) {
     auto scheduler =
         must(engine::Scheduler::create(*runner.sequences(), {.vocab_size = runner.config().vocab_size}));
     std::vector<std::shared_ptr<engine::Stream>> streams;

@@ -9,7 +9,7 @@
 
 #include "golden_cases.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler {
 namespace {
@@ -67,7 +67,7 @@ class Lanes : public testing::TestWithParam<Case> {
     auto policy = kernels::make_policy(GetParam().lane);
     EXPECT_TRUE(policy);
     auto runner = gpu::run_to_completion(
-        device(), model::PlanRunner::load(
+        device(), model::DeviceModel::load(
                       device(), *checkpoint_,
                       {.policy = *policy, .ctx_len = ctx_len, .chunk = chunk, .all_logits = true}, {}));
     EXPECT_TRUE(runner) << runner.error().message();

@@ -10,7 +10,7 @@
 #include "golden_helpers.h"
 #include "kernels/attention/attention.h"
 #include "kernels/common/step_state.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler {
 namespace {
@@ -28,13 +28,13 @@ class LongSequences : public testing::Test {
     ASSERT_TRUE(files) << files.error().message();
     const auto checkpoint = open_golden(std::move(*files));
     auto runner =
-        gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                                 {.policy = *kernels::make_policy("fast"),
-                                                                  .ctx_len = kCtx,
-                                                                  .chunk = kPiece,
-                                                                  .max_sequences = kSlots,
-                                                                  .block_len = kBlockLen},
-                                                                 {}));
+        gpu::run_to_completion(device(), model::DeviceModel::load(device(), *checkpoint,
+                                                                  {.policy = *kernels::make_policy("fast"),
+                                                                   .ctx_len = kCtx,
+                                                                   .chunk = kPiece,
+                                                                   .max_sequences = kSlots,
+                                                                   .block_len = kBlockLen},
+                                                                  {}));
     ASSERT_TRUE(runner) << runner.error().message();
     runner_ = std::move(*runner);
   }
@@ -85,7 +85,7 @@ class LongSequences : public testing::Test {
   }
 
  private:
-  std::unique_ptr<model::PlanRunner> runner_;
+  std::unique_ptr<model::DeviceModel> runner_;
 };
 
 TEST_F(LongSequences, GoOnAsEachDoesAlone) {

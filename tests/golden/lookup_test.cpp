@@ -6,7 +6,7 @@
 
 #include "golden_cases.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 #include "residues_guide.h"
 
@@ -17,7 +17,7 @@ using Tokens = std::vector<uint32_t>;
 using model::Drafting;
 
 struct Model {
-  std::unique_ptr<model::PlanRunner> runner;
+  std::unique_ptr<model::DeviceModel> runner;
   Tokens prompt, cached, predicted;
   bool is_guided = false;
 
@@ -28,13 +28,13 @@ struct Model {
     auto files = formats::open_file_set(folder);
     EXPECT_TRUE(files) << files.error().message();
     const auto checkpoint = open_golden(std::move(*files));
-    auto loaded =
-        gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                                 {.policy = *kernels::make_policy(lane),
-                                                                  .ctx_len = ctx_len,
-                                                                  .chunk = chunk,
-                                                                  .cache_format = kernels::CacheFormat::kF32},
-                                                                 {}));
+    auto loaded = gpu::run_to_completion(
+        device(), model::DeviceModel::load(device(), *checkpoint,
+                                           {.policy = *kernels::make_policy(lane),
+                                            .ctx_len = ctx_len,
+                                            .chunk = chunk,
+                                            .cache_format = kernels::CacheFormat::kF32},
+                                           {}));
     EXPECT_TRUE(loaded) << loaded.error().message();
     if (loaded) runner = std::move(*loaded);
     const Tokens some = read_references(folder).get<uint32_t>("prompt_a");

@@ -10,13 +10,14 @@
 #include "engine/scheduler/scheduler.h"
 #include "engine/stream_answer.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler {
 
 // `held`: the tokens of the text that the runner holds, before the answer and after it.
-inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> prompt, GenerateOptions options,
-                             std::vector<uint32_t>& held, model::Drafting drafting = model::Drafting::kOff,
+inline Generation one_answer(model::DeviceModel& runner, std::vector<uint32_t> prompt,
+                             GenerateOptions options, std::vector<uint32_t>& held,
+                             model::Drafting drafting = model::Drafting::kOff,
                              const std::function<void(engine::Request&)>& adjust = {},
                              engine::HostDrafter* drafter = nullptr) {
   const uint32_t vocab_size = runner.config().vocab_size;
@@ -61,14 +62,14 @@ inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> pr
 }
 
 // The same, with nothing held.
-inline Generation one_answer(model::PlanRunner& runner, std::vector<uint32_t> prompt,
+inline Generation one_answer(model::DeviceModel& runner, std::vector<uint32_t> prompt,
                              GenerateOptions options) {
   std::vector<uint32_t> nothing;
   return one_answer(runner, std::move(prompt), std::move(options), nothing);
 }
 
 // The same with the drafter lookup, eight rows a step, and a prediction with some errors.
-inline Generation answer_with_drafts(model::PlanRunner& runner, std::vector<uint32_t> prompt,
+inline Generation answer_with_drafts(model::DeviceModel& runner, std::vector<uint32_t> prompt,
                                      GenerateOptions options, const std::vector<int32_t>& answer) {
   std::vector<uint32_t> nothing, prediction(answer.begin(), answer.end());
   for (size_t i = 11; i < prediction.size(); i += 12) prediction[i] = (prediction[i] + 1) % 50;

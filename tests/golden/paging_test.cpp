@@ -9,8 +9,8 @@
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
 #include "kernels/tuning.h"
+#include "model/device_model.h"
 #include "model/load_estimate.h"
-#include "model/plan_runner.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -74,12 +74,12 @@ class Paging : public testing::TestWithParam<ModelCase> {
     return options;
   }
   // slots 0: all experts are resident.
-  std::unique_ptr<model::PlanRunner> load(uint32_t slots, model::RunnerOptions given) {
+  std::unique_ptr<model::DeviceModel> load(uint32_t slots, model::RunnerOptions given) {
     return must(gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), *checkpoint_, options(slots, std::move(given)), {})));
+        device(), model::DeviceModel::load(device(), *checkpoint_, options(slots, std::move(given)), {})));
   }
 
-  std::vector<float> logits(model::PlanRunner& runner) {
+  std::vector<float> logits(model::DeviceModel& runner) {
     const auto prompt = prompt_b();
     std::vector<float> all;
     for (size_t at = 0; at < prompt.size(); at += runner.chunk()) {
@@ -94,7 +94,7 @@ class Paging : public testing::TestWithParam<ModelCase> {
     return read_references(std::string(GOLDEN_DIR "/") + GetParam().folder).get<uint32_t>("prompt_b");
   }
 
-  std::vector<int32_t> tokens(model::PlanRunner& runner, float temperature) {
+  std::vector<int32_t> tokens(model::DeviceModel& runner, float temperature) {
     GenerateOptions options{.max_tokens = 12};
     options.sampling.temperature = temperature;
     return one_answer(runner, prompt_b(), options).tokens;
@@ -248,7 +248,7 @@ class PagingRefused : public Paging {
  protected:
   std::string refusal(model::RunnerOptions options) {
     auto loaded = gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), *checkpoint_, std::move(options), {}));
+        device(), model::DeviceModel::load(device(), *checkpoint_, std::move(options), {}));
     return loaded ? "" : loaded.error().sentence();
   }
 };

@@ -6,4 +6,4 @@
 #include "base/precompiled.h"
 #include "engine/stream_answer.h"
 #include "golden_helpers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"

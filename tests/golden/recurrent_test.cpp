@@ -9,7 +9,7 @@
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "many_answers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -42,19 +42,19 @@ class Recurrent : public testing::TestWithParam<std::string> {
     b_.resize(20);
   }
 
-  std::unique_ptr<model::PlanRunner> load(uint32_t max_sequences) {
+  std::unique_ptr<model::DeviceModel> load(uint32_t max_sequences) {
     auto files = formats::open_file_set(folder_);
     EXPECT_TRUE(files) << files.error().message();
     const auto checkpoint = open_golden(std::move(*files));
     auto runner =
-        gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                                 {.policy = *kernels::make_policy("exact"),
-                                                                  .ctx_len = 64,
-                                                                  .chunk = 9,
-                                                                  .cache_format = kernels::CacheFormat::kF32,
-                                                                  .max_sequences = max_sequences,
-                                                                  .block_len = 8},
-                                                                 {}));
+        gpu::run_to_completion(device(), model::DeviceModel::load(device(), *checkpoint,
+                                                                  {.policy = *kernels::make_policy("exact"),
+                                                                   .ctx_len = 64,
+                                                                   .chunk = 9,
+                                                                   .cache_format = kernels::CacheFormat::kF32,
+                                                                   .max_sequences = max_sequences,
+                                                                   .block_len = 8},
+                                                                  {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
@@ -63,7 +63,7 @@ class Recurrent : public testing::TestWithParam<std::string> {
     Tokens tokens;
     uint32_t cached = 0;  // tokens of the prompt that were not evaluated
   };
-  Answer answer(model::PlanRunner& runner, const Tokens& prompt, Tokens& cached_tokens) {
+  Answer answer(model::DeviceModel& runner, const Tokens& prompt, Tokens& cached_tokens) {
     GenerateOptions options;
     options.sampling.temperature = 0;
     options.max_tokens = kNew;

@@ -6,7 +6,7 @@
 
 #include "golden_helpers.h"
 #include "many_answers.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -28,21 +28,21 @@ class Rings : public testing::TestWithParam<CacheFormat> {
     text_.resize(80);
   }
 
-  std::unique_ptr<model::PlanRunner> load(bool rings, bool all_logits = false, uint32_t max_sequences = 0) {
+  std::unique_ptr<model::DeviceModel> load(bool rings, bool all_logits = false, uint32_t max_sequences = 0) {
     auto files = formats::open_file_set(folder_);
     EXPECT_TRUE(files) << files.error().message();
     const auto checkpoint = open_golden(std::move(*files));
     auto runner = gpu::run_to_completion(
-        device(), model::PlanRunner::load(device(), *checkpoint,
-                                          {.policy = *kernels::make_policy("exact"),
-                                           .ctx_len = max_sequences == 0 ? kCtxLen : kManyCtxLen,
-                                           .chunk = kChunk,
-                                           .cache_format = GetParam(),
-                                           .all_logits = all_logits,
-                                           .rings = rings,
-                                           .max_sequences = max_sequences,
-                                           .block_len = 8},
-                                          {}));
+        device(), model::DeviceModel::load(device(), *checkpoint,
+                                           {.policy = *kernels::make_policy("exact"),
+                                            .ctx_len = max_sequences == 0 ? kCtxLen : kManyCtxLen,
+                                            .chunk = kChunk,
+                                            .cache_format = GetParam(),
+                                            .all_logits = all_logits,
+                                            .rings = rings,
+                                            .max_sequences = max_sequences,
+                                            .block_len = 8},
+                                           {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
@@ -63,7 +63,7 @@ class Rings : public testing::TestWithParam<CacheFormat> {
     Tokens tokens;
     uint32_t cached = 0;  // tokens of the prompt that were not evaluated
   };
-  Answer answer(model::PlanRunner& runner, const Tokens& prompt, Tokens& cached_tokens) {
+  Answer answer(model::DeviceModel& runner, const Tokens& prompt, Tokens& cached_tokens) {
     GenerateOptions options;
     options.sampling.temperature = 0;
     options.max_tokens = kNew;
@@ -71,7 +71,7 @@ class Rings : public testing::TestWithParam<CacheFormat> {
     const Generation result = one_answer(runner, prompt, options, cached_tokens);
     return {Tokens(result.tokens.begin(), result.tokens.end()), result.timings.cached_tokens};
   }
-  Answer fresh(model::PlanRunner& runner, const Tokens& prompt) {
+  Answer fresh(model::DeviceModel& runner, const Tokens& prompt) {
     Tokens none;
     return answer(runner, prompt, none);
   }

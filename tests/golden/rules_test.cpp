@@ -19,7 +19,7 @@
 #include "golden_helpers.h"
 #include "kernels/tuning.h"
 #include "lowering/rule.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -207,9 +207,9 @@ Generated generate(const Setup& setup, const std::string& rule_off) {
                                    kScale}}};
   }
   auto loaded = gpu::run_to_completion(
-      device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {}));
+      device(), model::DeviceModel::load(device(), *checkpoint, std::move(options), {}));
   if (!loaded) return {.error = loaded.error().message()};
-  model::PlanRunner& runner = **loaded;
+  model::DeviceModel& runner = **loaded;
   out.reports = runner.reports();
   GenerateOptions asked;
   asked.sampling.temperature = 0;
@@ -282,7 +282,7 @@ std::vector<float> embedding(const char* rule, uint32_t* applied) {
     EXPECT_TRUE(options.rules.set(std::string(rule) + "=off"));
   }
   const auto runner = must(gpu::run_to_completion(
-      device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {})));
+      device(), model::DeviceModel::load(device(), *checkpoint, std::move(options), {})));
   for (const lowering::PlanReport& report : runner->reports()) {
     const auto use = report.rules.find("activation_epilogue");
     if (use != report.rules.end()) *applied += use->second.applied;

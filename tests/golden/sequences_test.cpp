@@ -13,7 +13,7 @@
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "kernels/common/step_state.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "one_answer.h"
 
 namespace doppler {
@@ -78,20 +78,20 @@ class Sequences : public testing::TestWithParam<Case> {
   void expect_same_behind_shared_and_copied_blocks(model::SequencePlans& plans, const Wanted& wanted);
   void expect_same_behind_restored_blocks(model::SequencePlans& plans, const Wanted& wanted);
 
-  std::unique_ptr<model::PlanRunner> load(uint32_t max_sequences) {
+  std::unique_ptr<model::DeviceModel> load(uint32_t max_sequences) {
     auto files = formats::open_file_set(GetParam().folder);
     EXPECT_TRUE(files) << files.error().message();
     const auto checkpoint = open_golden(std::move(*files));
     auto policy = kernels::make_policy(GetParam().lane);
     EXPECT_TRUE(policy);
-    auto runner = gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                                           {.policy = *policy,
-                                                                            .ctx_len = kCtx,
-                                                                            .chunk = 9,
-                                                                            .cache_format = GetParam().cache,
-                                                                            .max_sequences = max_sequences,
-                                                                            .block_len = kBlockLen},
-                                                                           {}));
+    auto runner = gpu::run_to_completion(device(), model::DeviceModel::load(device(), *checkpoint,
+                                                                            {.policy = *policy,
+                                                                             .ctx_len = kCtx,
+                                                                             .chunk = 9,
+                                                                             .cache_format = GetParam().cache,
+                                                                             .max_sequences = max_sequences,
+                                                                             .block_len = kBlockLen},
+                                                                            {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }

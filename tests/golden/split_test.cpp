@@ -17,7 +17,7 @@ namespace doppler {
 namespace {
 
 namespace fs = std::filesystem;
-using model::PlanRunner;
+using model::DeviceModel;
 using Tokens = std::vector<uint32_t>;
 
 constexpr uint32_t kCtxLen = 64, kChunk = 8, kNew = 12;
@@ -56,9 +56,9 @@ gpu::Device& further_device(size_t index) {
 }
 
 struct Parts {
-  std::vector<std::unique_ptr<PlanRunner>> runners;
+  std::vector<std::unique_ptr<DeviceModel>> runners;
   std::unique_ptr<model::SplitSequence> steps;
-  PlanRunner& last() { return *runners.back(); }
+  DeviceModel& last() { return *runners.back(); }
   gpu::Device& device_of(size_t i) { return runners[i]->device(); }
 };
 
@@ -76,12 +76,12 @@ class Split : public testing::TestWithParam<std::string> {
     return out;
   }
 
-  static std::unique_ptr<PlanRunner> load(gpu::Device& on, const std::string& folder,
-                                          model::RunnerOptions options) {
+  static std::unique_ptr<DeviceModel> load(gpu::Device& on, const std::string& folder,
+                                           model::RunnerOptions options) {
     auto files = formats::open_file_set(folder);
     EXPECT_TRUE(files) << files.error().message();
     const auto checkpoint = open_golden(std::move(*files));
-    auto runner = gpu::run_to_completion(on, PlanRunner::load(on, *checkpoint, std::move(options), {}));
+    auto runner = gpu::run_to_completion(on, DeviceModel::load(on, *checkpoint, std::move(options), {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
@@ -94,7 +94,7 @@ class Split : public testing::TestWithParam<std::string> {
     Parts parts;
     if (!plan) return parts;
     EXPECT_TRUE(plan->fits) << plan->fits.error().message();
-    std::vector<PlanRunner*> all;
+    std::vector<DeviceModel*> all;
     for (size_t i = 0; i < count; ++i) {
       model::RunnerOptions of_part = plan->options;
       of_part.part = plan->shares[i].layers;
@@ -111,7 +111,7 @@ class Split : public testing::TestWithParam<std::string> {
 
   Tokens prompt() const { return read_references(GetParam()).get<uint32_t>("prompt_b"); }
 
-  static Generation answer(PlanRunner& runner, const Tokens& prompt, Tokens& held) {
+  static Generation answer(DeviceModel& runner, const Tokens& prompt, Tokens& held) {
     GenerateOptions options;
     options.sampling.temperature = 0;
     options.max_tokens = kNew;
@@ -184,7 +184,7 @@ TEST_P(Split, SeveralSequencesEqualThoseOfOneDevice) {
   for (const size_t count : {size_t{17}, size_t{9}, size_t{3}, size_t{17}, size_t{1}, size_t{12}}) {
     prompts.emplace_back(all.begin(), all.begin() + static_cast<ptrdiff_t>(std::min(count, all.size())));
   }
-  const auto texts = [&](PlanRunner& runner) {
+  const auto texts = [&](DeviceModel& runner) {
     auto scheduler = engine::Scheduler::create(*runner.runner(), {.vocab_size = runner.config().vocab_size});
     EXPECT_TRUE(scheduler) << scheduler.error().message();
     std::vector<Tokens> out;

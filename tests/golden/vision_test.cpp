@@ -212,12 +212,12 @@ TEST_P(VisionModel, LogitsAreTheReferences) {
   for (const uint32_t chunk : {128u, small_chunk()}) {
     const auto loaded = load(/*all_logits=*/true, chunk);
     ASSERT_TRUE(loaded && loaded->runner->images());
-    model::PlanRunner& runner = *loaded->runner;
+    model::DeviceModel& runner = *loaded->runner;
     for (const Prompt& prompt : prompts(*loaded, refs)) {
       std::vector<float> logits;
       const auto scored = gpu::run_to_completion(
           device(), engine::score_tokens(
-                        runner, prompt.tokens, [&](uint32_t, uint32_t, const model::PlanRunner::Rows& rows) {
+                        runner, prompt.tokens, [&](uint32_t, uint32_t, const model::DeviceModel::Rows& rows) {
                           logits.insert(logits.end(), rows.logits.begin(), rows.logits.end());
                         }));
       ASSERT_TRUE(scored) << scored.error().message();
@@ -293,7 +293,7 @@ TEST_P(VisionChoices, AreThoseOfTheLogits) {
             std::vector<float> all;
             const auto done = gpu::run_to_completion(
                 device(), engine::score_tokens(*scoring->runner, text,
-                                               [&](uint32_t, uint32_t, const model::PlanRunner::Rows& rows) {
+                                               [&](uint32_t, uint32_t, const model::DeviceModel::Rows& rows) {
                                                  all.insert(all.end(), rows.logits.begin(),
                                                             rows.logits.end());
                                                }));

@@ -8,7 +8,7 @@
 #include "formats/synth/synthetic_model.h"
 #include "gpu/recording_device.h"
 #include "kernels/persistent/probe.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler::plans {
 namespace {
@@ -70,7 +70,7 @@ namespace {
 
 // Visits the plans of steps that draft, which are made when a generation first asks for them: those of the next-token
 // layer, or for a few models those of the drafter lookup.
-void visit_drafts(model::PlanRunner& runner, const Case& wanted,
+void visit_drafts(model::DeviceModel& runner, const Case& wanted,
                   const std::function<void(std::span<const gpu::Plan>)>& visit) {
   const bool is_large = !wanted.model.starts_with(kGoldenPrefix);
   if (!runner.has_drafts() && !is_large) return;
@@ -101,7 +101,7 @@ void record(const Case& wanted, const formats::Checkpoint& checkpoint, const Pla
 
     gpu::RecordingDevice device(wanted.fixture->caps,
                                 kernels::words_of_co_resident_groups(wanted.fixture->co_resident_groups));
-    auto runner = now(model::PlanRunner::load(device, checkpoint, std::move(options), {}));
+    auto runner = now(model::DeviceModel::load(device, checkpoint, std::move(options), {}));
     if (!runner) {
       refused(kind, runner.error().sentence());
       continue;

@@ -255,13 +255,14 @@ check('a file is read in few buffers, which are used again, from the network and
     const { FileHost } = await import('/file_host.mjs');
     const { openSource } = await import('/sources.mjs');
     for (; pass < 2; pass++) {
-      const host = new FileHost(null, await openSource(new URL('/zeros/few.gguf', location.href).href, { warn: console.error }));
+      const access = await openSource(new URL('/zeros/few.gguf', location.href).href, { warn: console.error });
+      const host = new FileHost(null, access);
       const opened = await new Promise((resolve) => {
         host.core = { text: () => 'few.gguf', answer: async (_, work) => resolve(JSON.parse(await work())) };
-        host.imports().dp_file_open(0, 0, 0);
+        host.imports().dp_file_open(0, 0, 0, 0);
       });
       for await (const chunk of host.chunks(opened.file, 0, opened.size, 8 << 20)) if (chunk.length > 8 << 20) throw new Error('too long');
-      host.access.close();
+      access.close();
     }
     return found;
   });

@@ -15,7 +15,7 @@ namespace doppler::kernels {
 Task<Result<uint32_t>> count_co_resident(gpu::Device& device);
 
 // The answers of a device that runs nothing (gpu/recording_device.h), so that count_co_resident() and the kernel's own
-// counting (model/plan_runner_persistent.cpp) both say `groups`.
+// counting (model/device_model_persistent.cpp) both say `groups`.
 std::vector<gpu::KnownWord> words_of_co_resident_groups(uint32_t groups);
 
 }  // namespace doppler::kernels

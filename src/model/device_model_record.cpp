@@ -1,13 +1,13 @@
-// PlanRunner's plans of one sequence: which there are, and how each is recorded. Read next: plan_runner_many.cpp and
-// plan_runner_draft.cpp, which have the others.
+// DeviceModel's plans of one sequence: which there are, and how each is recorded. Read next: device_model_many.cpp and
+// device_model_draft.cpp, which have the others.
 #include <algorithm>
 
 #include "kernels/attention/attention.h"
 #include "kernels/linear/linear.h"
 #include "kernels/step/next.h"
 #include "lowering/lowering.h"
+#include "model/device_model.h"
 #include "model/plan_row.h"
-#include "model/plan_runner.h"
 
 namespace doppler::model {
 
@@ -21,7 +21,7 @@ kernels::TensorView draft_rows_of(const kernels::TensorView& text, uint32_t rows
 
 }  // namespace
 
-kernels::Context PlanRunner::context_of(gpu::PlanBuilder& builder, const PlanRow& row) {
+kernels::Context DeviceModel::context_of(gpu::PlanBuilder& builder, const PlanRow& row) {
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
                        .choices = choices_,
@@ -35,11 +35,11 @@ kernels::Context PlanRunner::context_of(gpu::PlanBuilder& builder, const PlanRow
 }
 
 // A sequence's tokens must not depend on its company: the same products in all plans, the same attention of pieces.
-uint32_t PlanRunner::least_rows() const {
+uint32_t DeviceModel::least_rows() const {
   return has_many() && options_.policy.name == "exact" ? kernels::kMaxNarrowRows + 1 : 0;
 }
 
-lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
+lowering::StepIo DeviceModel::io_of(const PlanRow& row) const {
   const DraftViews& draft = draft_plans_.views();
   lowering::StepIo io{
       .row = views_.row,
@@ -73,7 +73,7 @@ lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
   return io;
 }
 
-Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& row) {
+Result<void> DeviceModel::record_plan(gpu::PlanBuilder& builder, const PlanRow& row) {
   builder.begin(row.name, row.max_rows);
   kernels::Context ctx = context_of(builder, row);
   const lowering::StepIo io = io_of(row);
@@ -91,8 +91,8 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
   return {};
 }
 
-kernels::Sample PlanRunner::sample_of(const lowering::Logits& logits, const PlanRow& row,
-                                      const ChoiceViews& views) const {
+kernels::Sample DeviceModel::sample_of(const lowering::Logits& logits, const PlanRow& row,
+                                       const ChoiceViews& views) const {
   return {.logits = logits.all,
           .best = logits.best,
           .best_count = logits.best_count,
@@ -109,9 +109,9 @@ kernels::Sample PlanRunner::sample_of(const lowering::Logits& logits, const Plan
 }
 
 // The choice of the token; with the rule step_tail the end of the step too, and what the next one begins with.
-Result<void> PlanRunner::record_choice(kernels::Context ctx, const lowering::StepIo& io,
-                                       const lowering::Logits& logits, const PlanRow& row,
-                                       const ChoiceViews& views) {
+Result<void> DeviceModel::record_choice(kernels::Context ctx, const lowering::StepIo& io,
+                                        const lowering::Logits& logits, const PlanRow& row,
+                                        const ChoiceViews& views) {
   const kernels::Sample sample = sample_of(logits, row, views);
   ctx.op_label = "sample";
   if (has_many()) {
@@ -133,16 +133,16 @@ Result<void> PlanRunner::record_choice(kernels::Context ctx, const lowering::Ste
 }
 
 // As all generations have it; what some ask for besides takes its place (choice_plans.h).
-Result<void> PlanRunner::record_first_choice(kernels::Context& ctx, const lowering::StepIo& io,
-                                             const lowering::Logits& logits, const PlanRow& row) {
+Result<void> DeviceModel::record_first_choice(kernels::Context& ctx, const lowering::StepIo& io,
+                                              const lowering::Logits& logits, const PlanRow& row) {
   const uint32_t first = ctx.plan.command_count();
   DP_CHECK(record_choice(ctx, io, logits, row, {}));
   if (!row.greedy) choice_plans_.add_section({.row = row, .first = first, .end = ctx.plan.command_count()});
   return {};
 }
 
-Result<void> PlanRunner::record_choice_plan(gpu::PlanBuilder& builder, const PlanRow& row,
-                                            const std::string& name, const ChoiceViews& views) {
+Result<void> DeviceModel::record_choice_plan(gpu::PlanBuilder& builder, const PlanRow& row,
+                                             const std::string& name, const ChoiceViews& views) {
   builder.begin(name, row.max_rows);
   DP_CHECK_WHILE(
       record_choice(context_of(builder, row), io_of(row), {.all = views_.logits, .best = {}}, row, views),
@@ -151,7 +151,7 @@ Result<void> PlanRunner::record_choice_plan(gpu::PlanBuilder& builder, const Pla
   return {};
 }
 
-Task<Result<void>> PlanRunner::add_choices(SamplerParts parts) {
+Task<Result<void>> DeviceModel::add_choices(SamplerParts parts) {
   return choice_plans_.add(
       parts, built_.plans,
       [this](gpu::PlanBuilder& builder, const PlanRow& row, const std::string& name,
@@ -159,9 +159,9 @@ Task<Result<void>> PlanRunner::add_choices(SamplerParts parts) {
 }
 
 // Behind the logits: the choice of the token, the end of the step, and what the next one begins with.
-Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepIo& io,
-                                    const lowering::Logits& logits, const PlanRow& row,
-                                    lowering::Lowering& lowering) {
+Result<void> DeviceModel::record_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                     const lowering::Logits& logits, const PlanRow& row,
+                                     lowering::Lowering& lowering) {
   if (row.is_draft()) return record_draft_end(ctx, io, logits, row, lowering);
   kernels::Step step{.token = {},
                      .ring = views_.ring,
@@ -183,7 +183,7 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
   return kernels::record(of_step, step);
 }
 
-std::vector<PlanRow> PlanRunner::plan_rows() const {
+std::vector<PlanRow> DeviceModel::plan_rows() const {
   if (!ends_model()) return plan_rows_of_part();
   if (has_many()) return many_plan_rows();
   std::vector<PlanRow> rows;
@@ -228,7 +228,7 @@ std::vector<PlanRow> PlanRunner::plan_rows() const {
   return rows;
 }
 
-Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder) {
+Result<void> DeviceModel::record_plans(gpu::PlanBuilder& builder) {
   if (has_many()) DP_CHECK(record_arrange(builder));
   for (const PlanRow& row : plan_rows()) DP_CHECK(record_plan(builder, row));
   return {};

@@ -2,11 +2,11 @@
 // workgroups that wait for one another can stop a browser's GPU process. A user who asks for it gets a message. The
 // other functions are never called.
 #include "base/log.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler::model {
 
-Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder&) {
+Task<Result<void>> DeviceModel::make_exchange(gpu::PlanBuilder&) {
   log(LogLevel::kWarning,
       "decode_layers.persistent is not used: WebAssembly does not have it. Decoding goes by the chain of "
       "dispatches.");
@@ -14,7 +14,7 @@ Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder&) {
   co_return Result<void>();
 }
 
-Task<Result<void>> PlanRunner::confirm_persistent() { co_return Result<void>(); }
-std::unique_ptr<TicketWatch> PlanRunner::make_watch() { return nullptr; }
+Task<Result<void>> DeviceModel::confirm_persistent() { co_return Result<void>(); }
+std::unique_ptr<TicketWatch> DeviceModel::make_watch() { return nullptr; }
 
 }  // namespace doppler::model

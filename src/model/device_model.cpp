@@ -1,5 +1,5 @@
-// The choice of the plan to replay, and the runners that replay plans. Loading and recording: plan_runner_load.cpp.
-#include "model/plan_runner.h"
+// The choice of the plan to replay, and the runners that replay plans. Loading and recording: device_model_load.cpp.
+#include "model/device_model.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ Result<void> check_writes_text(const formats::ModelConfig& config) {
               config.name.c_str(), config.pooling.n_classes != 0 ? "scores" : "embeddings");
 }
 
-std::string PlanRunner::why_not_persistent() const {
+std::string DeviceModel::why_not_persistent() const {
   if (!formats::is_whole(config_)) return "its layers lie on several devices";
   if (options_.expert_slots != 0) return "experts are paged, and it does not stop for them";
   if (has_many()) return "the model is loaded for several sequences, and it knows no tables of blocks";
@@ -28,14 +28,14 @@ std::string PlanRunner::why_not_persistent() const {
 }
 
 // A tuning asks for the lane by itself, so only a user's own word is worth a warning.
-void PlanRunner::tell_of_persistent() const {
+void DeviceModel::tell_of_persistent() const {
   const std::string reason = why_not_persistent();
   if (!options_.policy.allows(kernels::Lane::kPersistent) || options_.all_logits || reason.empty()) return;
   log(options_.policy.name == "persistent" ? LogLevel::kWarning : LogLevel::kInfo,
       "decode_layers.persistent is not used: %s.", reason.c_str());
 }
 
-Task<Result<void>> PlanRunner::make_one() {
+Task<Result<void>> DeviceModel::make_one() {
   watch_ = make_watch();
   one_ = std::make_unique<OneSequence>(
       device_, OneSequenceParts{
@@ -78,7 +78,7 @@ Task<Result<void>> PlanRunner::make_one() {
   co_return co_await std::move(making);
 }
 
-void PlanRunner::make_all_rows() {
+void DeviceModel::make_all_rows() {
   AllRowsParts parts{
       .state = state_,
       .tokens = tokens_,
@@ -100,18 +100,18 @@ void PlanRunner::make_all_rows() {
   all_rows_ = std::make_unique<AllRows>(device_, config_, std::move(parts));
 }
 
-const gpu::Plan& PlanRunner::plan(std::string_view name) const {
+const gpu::Plan& DeviceModel::plan(std::string_view name) const {
   const auto it = std::ranges::find(built_.plans, name, &gpu::Plan::name);
   return it == built_.plans.end() ? built_.plans.front() : *it;  // names are those of record_plans()
 }
 
 // On a CPU, and in the exact lane, products of 17 to 64 rows are those of larger chunks.
-bool PlanRunner::has_narrow_plans() const {
+bool DeviceModel::has_narrow_plans() const {
   return options_.policy.name != "exact" && device_.caps().type != gpu::AdapterType::kCpu;
 }
 
 // The classes for several rows of one sequence, the largest first.
-std::vector<PlanRunner::RowClass> PlanRunner::row_classes() const {
+std::vector<DeviceModel::RowClass> DeviceModel::row_classes() const {
   constexpr uint32_t kSkinny = kernels::kMaxSkinnyRows, kNarrow = kernels::kMaxNarrowRows;
   std::vector<RowClass> classes = {{"prefill", options_.chunk}};
   if (options_.chunk > kNarrow && has_narrow_plans()) classes.push_back({"narrow", kNarrow});
@@ -119,7 +119,7 @@ std::vector<PlanRunner::RowClass> PlanRunner::row_classes() const {
   return classes;
 }
 
-const gpu::Plan& PlanRunner::plan_of_rows(std::string_view kind, uint32_t rows) const {
+const gpu::Plan& DeviceModel::plan_of_rows(std::string_view kind, uint32_t rows) const {
   std::string_view name;
   for (const RowClass& of : row_classes()) {
     if (rows <= of.rows) name = of.name;
@@ -129,7 +129,7 @@ const gpu::Plan& PlanRunner::plan_of_rows(std::string_view kind, uint32_t rows) 
   return plan(std::string(name) + std::string(ending));
 }
 
-const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {
+const gpu::Plan& DeviceModel::decode_plan(bool greedy, uint32_t keys) const {
   const bool has_short = options_.ctx_len > kernels::kShortKeys || uses_persistent();
   if (!ends_model()) return plan(keys <= kernels::kShortKeys && has_short ? "decode.short" : "decode");
   if (keys <= kernels::kShortKeys && has_short && !persistent_refused_) {
@@ -138,6 +138,6 @@ const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {
   if (uses_persistent()) return plan(greedy ? "decode.long.greedy" : "decode.long.sample");
   return plan(greedy ? "decode.greedy" : "decode.sample");
 }
-const gpu::Plan& PlanRunner::prefill_plan(uint32_t rows) const { return plan_of_rows(".greedy", rows); }
+const gpu::Plan& DeviceModel::prefill_plan(uint32_t rows) const { return plan_of_rows(".greedy", rows); }
 
 }  // namespace doppler::model

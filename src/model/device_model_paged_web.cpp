@@ -1,6 +1,6 @@
 // A browser keeps all weights in GPU memory: no mapped file gives them again. Nothing here but the first two is ever
 // called.
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 #include "model/weight_loader.h"
 
 namespace doppler::model {
@@ -14,11 +14,11 @@ Task<Result<kernels::Weight>> WeightLoader::host_matrix(formats::StoredTensor, u
   co_return kernels::Weight{};
 }
 
-Task<Result<void>> PlanRunner::make_pager(const formats::Checkpoint&, std::vector<PagedWeight>) {
+Task<Result<void>> DeviceModel::make_pager(const formats::Checkpoint&, std::vector<PagedWeight>) {
   co_return Result<void>();
 }
-void PlanRunner::make_paged(HalvedRunner&) {}
-std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> PlanRunner::part_runner() {
+void DeviceModel::make_paged(HalvedRunner&) {}
+std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> DeviceModel::part_runner() {
   return {};
 }
 

@@ -1,4 +1,4 @@
-// PlanRunner's steps that draft. A drafter guesses the tokens after the one that was chosen, and a step evaluates all
+// DeviceModel's steps that draft. A drafter guesses the tokens after the one that was chosen, and a step evaluates all
 // these tokens together. A few rows take little more time than one, since weights are read once. Right guesses stay.
 // The choice is the model's own: a draft only decides what is evaluated.
 // Read next: drafter.h (the drafters), kernels/step/draft.h (the choices that count), layers/next_token.h (the layer).
@@ -49,14 +49,14 @@ Result<std::string> choose_drafting(const RunnerOptions& options, formats::Model
   return reason;
 }
 
-void PlanRunner::refuse_drafts(std::string reason) {
+void DeviceModel::refuse_drafts(std::string reason) {
   drafts_refused_ = std::move(reason);
   log(LogLevel::kInfo, "The next-token layer of %s is left out (--draft): %s.", config_.name.c_str(),
       drafts_refused_.c_str());
 }
 
 // The text does not change, but whoever asked for drafts waits for speed.
-void PlanRunner::warn_no_lookup() const {
+void DeviceModel::warn_no_lookup() const {
   if (options_.drafting != Drafting::kLookup || !runner_) return;
   if (state_bytes(config_) == 0 || draft_shape().most_rows > 1) return;
   log(LogLevel::kWarning,
@@ -64,7 +64,7 @@ void PlanRunner::warn_no_lookup() const {
 }
 
 // If the next-token layer was loaded, the plans of prompts have it.
-Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
+Task<Result<void>> DeviceModel::make_draft_buffers(gpu::PlanBuilder& builder) {
   DP_CO_CHECK(co_await draft_plans_.make_buffers(device_, builder, draft_shape()));
   [[maybe_unused]] gpu::Buffer* made = nullptr;
   DP_CO_TRY(made, co_await buffer(builder, "tokens_behind", options_.chunk * kTokenBytes, &views_.behind));
@@ -76,7 +76,7 @@ Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
 
 // A step has at most a chunk's rows, since a ring has place for a window and these. Recurrent states are kept after
 // kept_rows() rows, and after one row of each of many sequences.
-DraftShape PlanRunner::draft_shape() const {
+DraftShape DeviceModel::draft_shape() const {
   const bool has_states = state_bytes(config_) != 0;
   if (has_many()) {
     const uint32_t most =
@@ -89,7 +89,7 @@ DraftShape PlanRunner::draft_shape() const {
           .most_rows = options_.all_logits ? 1 : std::min(kept, options_.chunk)};
 }
 
-Task<Result<void>> PlanRunner::add_drafts(DraftNeed need, uint32_t slots) {
+Task<Result<void>> DeviceModel::add_drafts(DraftNeed need, uint32_t slots) {
   return draft_plans_.add(
       need, slots,
       [this](gpu::PlanBuilder& builder, const PlanRow& row, const DraftNeed& of) {
@@ -99,7 +99,7 @@ Task<Result<void>> PlanRunner::add_drafts(DraftNeed need, uint32_t slots) {
       [this](gpu::PlanBuilder& builder) { return record_draft_text(builder); });
 }
 
-Result<void> PlanRunner::record_draft_text(gpu::PlanBuilder& builder) {
+Result<void> DeviceModel::record_draft_text(gpu::PlanBuilder& builder) {
   const PlanRow row{.name = "draft.text"};
   builder.begin(row.name, row.max_rows);
   kernels::Context ctx = context_of(builder, row);
@@ -110,7 +110,7 @@ Result<void> PlanRunner::record_draft_text(gpu::PlanBuilder& builder) {
   return {};
 }
 
-Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx, const PlanRow& row) {
+Result<void> DeviceModel::record_draft_begin(kernels::Context& ctx, const PlanRow& row) {
   if (has_many()) return {};  // the host writes the rows
   const kernels::TensorView text = draft_plans_.views().text;
   ctx.op_label = "draft";
@@ -126,8 +126,8 @@ Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx, const PlanRow
 }
 
 // After a chunk: the layer fills its cache, and after a prompt it drafts.
-Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& lowering,
-                                     const PlanRow& row) {
+Result<void> DeviceModel::record_next(kernels::Context& ctx, lowering::Lowering& lowering,
+                                      const PlanRow& row) {
   const bool samples = row.logits_rows == lowering::LogitsRows::kLast;
   ctx.op_label = "next_tokens";
   DP_CHECK(kernels::record(ctx, kernels::NextTokens{.tokens = views_.tokens,
@@ -148,8 +148,8 @@ Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& 
 }
 
 // Records a choice for each row. A row sees the text that includes the drafts before it.
-Result<void> PlanRunner::record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
-                                              const PlanRow& row) {
+Result<void> DeviceModel::record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
+                                               const PlanRow& row) {
   const DraftViews& draft = draft_plans_.views();
   const DraftNeed& need = recorded_need_;
   ctx.op_label = "draft";
@@ -184,15 +184,15 @@ Result<void> PlanRunner::record_draft_choices(kernels::Context& ctx, const lower
   return kernels::record(ctx, sample);
 }
 
-Result<void> PlanRunner::record_kept_past(kernels::Context& ctx, const PlanRow& row) {
+Result<void> DeviceModel::record_kept_past(kernels::Context& ctx, const PlanRow& row) {
   if (!recorded_need_.parts.all_samplers) return {};
   const DraftViews& draft = draft_plans_.views();
   return kernels::record(
       ctx, kernels::KeptMore{.past = draft.more, .more = draft.past.more, .rows = row.max_rows});
 }
 
-Result<void> PlanRunner::record_many_draft_end(kernels::Context& ctx, const lowering::Logits& logits,
-                                               const PlanRow& row) {
+Result<void> DeviceModel::record_many_draft_end(kernels::Context& ctx, const lowering::Logits& logits,
+                                                const PlanRow& row) {
   const DraftViews& draft = draft_plans_.views();
   DP_CHECK(record_draft_choices(ctx, logits, row));
   ctx.op_label = "advance";
@@ -207,9 +207,9 @@ Result<void> PlanRunner::record_many_draft_end(kernels::Context& ctx, const lowe
   return record_kept_past(ctx, row);
 }
 
-Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
-                                          const lowering::Logits& logits, const PlanRow& row,
-                                          lowering::Lowering& lowering) {
+Result<void> DeviceModel::record_draft_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                           const lowering::Logits& logits, const PlanRow& row,
+                                           lowering::Lowering& lowering) {
   const DraftViews& draft = draft_plans_.views();
   const bool has_next = row.has_next(drafts_);
   DP_CHECK(record_draft_choices(ctx, logits, row));

@@ -92,19 +92,19 @@ struct LoadTimes {
   double copy_seconds =
       0;  // the part in which the host read files (or their mapping) and filled staging memory
   double pipelines_seconds = 0;  // of compiling
-  double seconds = 0;            // all of PlanRunner::load
+  double seconds = 0;            // all of DeviceModel::load
   StreamedBytes bytes;           // of the files, by who laid them out
   uint64_t pipelines = 0;        // made
   uint64_t blobs_found = 0,
            blobs_stored = 0;  // of the provider's cache: a load that compiles nothing stores none
 };
 
-class PlanRunner {
+class DeviceModel {
  public:
-  // `device` must outlive the runner, and where experts are paged or a table is on the host the checkpoint too.
-  static Task<Result<std::unique_ptr<PlanRunner>>> load(gpu::Device& device,
-                                                        const formats::Checkpoint& checkpoint,
-                                                        RunnerOptions options, LoadProgress progress);
+  // `device` must outlive the model. So must the checkpoint, if experts are paged or a table is on the host.
+  static Task<Result<std::unique_ptr<DeviceModel>>> load(gpu::Device& device,
+                                                         const formats::Checkpoint& checkpoint,
+                                                         RunnerOptions options, LoadProgress progress);
 
   uint32_t ctx_len() const { return options_.ctx_len; }
   uint32_t chunk() const { return options_.chunk; }
@@ -167,7 +167,7 @@ class PlanRunner {
   const DraftPlans& draft_plans() const { return draft_plans_; }
 
  private:
-  PlanRunner(gpu::Device& device, formats::ModelConfig config, RunnerOptions options)
+  DeviceModel(gpu::Device& device, formats::ModelConfig config, RunnerOptions options)
       : device_(device), config_(std::move(config)), options_(std::move(options)) {}
 
   void warn_unused_kernels() const;
@@ -194,7 +194,7 @@ class PlanRunner {
   Task<Result<void>> load_adapters();
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
-  // Drafts: plan_runner_draft.cpp.
+  // Drafts: device_model_draft.cpp.
   void refuse_drafts(std::string reason);
   Task<Result<void>> make_draft_buffers(gpu::PlanBuilder& builder);
   DraftShape draft_shape() const;
@@ -210,7 +210,7 @@ class PlanRunner {
                                      const PlanRow& row);
   Result<void> record_draft_choices(kernels::Context& ctx, const lowering::Logits& logits,
                                     const PlanRow& row);
-  // Many sequences: plan_runner_many.cpp.
+  // Many sequences: device_model_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
   uint32_t least_rows() const;
@@ -224,20 +224,20 @@ class PlanRunner {
   Task<Result<void>> make_many();
   Task<Result<void>> make_one();
   void make_all_rows();
-  // Pictures: plan_runner_images.cpp.
+  // Pictures: device_model_images.cpp.
   Task<Result<void>> load_images(const formats::Checkpoint& checkpoint, const LoadProgress& progress);
   Result<void> check_pan_and_scan(const std::string& name) const;
   Task<Result<void>> make_image_buffers(gpu::PlanBuilder& builder);
   Result<void> make_image_graph();
   void set_image_io(const PlanRow& row, lowering::StepIo& io) const;
   ImageInputs image_inputs() const;
-  // A part of a model: plan_runner_part.cpp.
+  // A part of a model: device_model_part.cpp.
   bool ends_model() const { return formats::ends_model(config_); }
   // Numbers of a row that plans give: logits, or the residual stream.
   uint32_t result_dim() const { return ends_model() ? formats::output_dim(config_) : config_.hidden_dim; }
   Result<void> record_step_input(kernels::Context ctx, const lowering::StepIo& io);
   Task<Result<void>> make_stream_buffers(gpu::PlanBuilder& builder);
-  // The lane persistent: plan_runner_persistent.cpp.
+  // The lane persistent: device_model_persistent.cpp.
   bool wants_persistent() const {
     return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
            why_not_persistent().empty();
@@ -253,7 +253,7 @@ class PlanRunner {
   bool uses_persistent() const { return exchange_ && !persistent_refused_; }
   std::unique_ptr<TicketWatch> make_watch();
 
-  // Where experts are paged: plan_runner_paged_native.cpp.
+  // Where experts are paged: device_model_paged_native.cpp.
   Task<Result<void>> make_pager(const formats::Checkpoint& checkpoint, std::vector<PagedWeight> weights);
   void make_paged(HalvedRunner& runner);
   std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> part_runner();

@@ -1,11 +1,11 @@
-// The parts that PlanRunner makes if experts are paged. Read next: expert_pager.h, paged_runner.h.
+// The parts that DeviceModel makes if experts are paged. Read next: expert_pager.h, paged_runner.h.
+#include "model/device_model.h"
 #include "model/paged_runner.h"
-#include "model/plan_runner.h"
 
 namespace doppler::model {
 
-Task<Result<void>> PlanRunner::make_pager(const formats::Checkpoint& checkpoint,
-                                          std::vector<PagedWeight> weights) {
+Task<Result<void>> DeviceModel::make_pager(const formats::Checkpoint& checkpoint,
+                                           std::vector<PagedWeight> weights) {
   const PagingShape shape{.n_experts = config_.moe.n_experts,
                           .n_used = config_.moe.n_used,
                           .n_slots = options_.expert_slots,
@@ -16,12 +16,12 @@ Task<Result<void>> PlanRunner::make_pager(const formats::Checkpoint& checkpoint,
   co_return Result<void>();
 }
 
-void PlanRunner::make_paged(HalvedRunner& runner) {
+void DeviceModel::make_paged(HalvedRunner& runner) {
   paged_runner_ = std::make_unique<PagedRunner>(runner, *pager_);
   runner_ = paged_runner_.get();
 }
 
-std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> PlanRunner::part_runner() {
+std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> DeviceModel::part_runner() {
   return [this](const gpu::Plan& plan, uint32_t rows) { return pager_->run(plan, rows); };
 }
 

@@ -1,4 +1,4 @@
-// PlanRunner and the lane persistent (kernels/persistent). It counts how many workgroups could be co-resident before
+// DeviceModel and the lane persistent (kernels/persistent). It counts how many workgroups could be co-resident before
 // the plans are recorded. The kernel itself confirms that or says how many do, and then they are recorded again. Every
 // ticket brings the word that says whether a wait was in vain. If one of these checks fails, the chain is used from
 // then on, and one message says so by name.
@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "kernels/persistent/layers.h"
 #include "kernels/persistent/probe.h"
+#include "model/device_model.h"
 #include "model/fault_watch.h"
-#include "model/plan_runner.h"
 
 namespace doppler::model {
 namespace {
@@ -25,7 +25,7 @@ uint32_t first_word(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder& builder) {
+Task<Result<void>> DeviceModel::make_exchange(gpu::PlanBuilder& builder) {
   const gpu::Caps& caps = device_.caps();
   if (!caps.subgroups || !caps.dp4a) co_return Result<void>();  // select() refuses it by name
   DP_CO_TRY(persistent_.groups, co_await kernels::count_co_resident(device_));
@@ -43,7 +43,7 @@ Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder& builder) {
 }
 
 // The chain, in the plans' choices too.
-void PlanRunner::refuse_persistent(const std::string& reason) {
+void DeviceModel::refuse_persistent(const std::string& reason) {
   log(LogLevel::kWarning, "%s is not used: %s. Decoding goes by the chain of dispatches.", kVariant,
       reason.c_str());
   persistent_refused_ = true;
@@ -56,7 +56,7 @@ void PlanRunner::refuse_persistent(const std::string& reason) {
 
 // Runs a decode plan with the kernel only counting its workgroups; 0 if the plan does not have it. The first prefill
 // writes again what the plan's other dispatches write.
-Task<Result<uint32_t>> PlanRunner::count_persistent(const gpu::Plan& counted) {
+Task<Result<uint32_t>> DeviceModel::count_persistent(const gpu::Plan& counted) {
   const auto set_mode = [&](uint32_t mode) {  // and forget what was counted before
     uint32_t words[kernels::kExchangeCountingWords] = {};
     words[kernels::kExchangeMode] = mode;
@@ -72,7 +72,7 @@ Task<Result<uint32_t>> PlanRunner::count_persistent(const gpu::Plan& counted) {
 }
 
 // The least count over the plans that have the kernel.
-Task<Result<uint32_t>> PlanRunner::count_persistent() {
+Task<Result<uint32_t>> DeviceModel::count_persistent() {
   uint32_t least = persistent_.groups;
   for (const char* name : {"decode.short.greedy", "decode.long.greedy"}) {
     const auto found = std::ranges::find(built_.plans, name, &gpu::Plan::name);
@@ -84,7 +84,7 @@ Task<Result<uint32_t>> PlanRunner::count_persistent() {
 }
 
 // Plans are recorded again where fewer workgroups of the kernel are co-resident than were probed.
-Task<Result<void>> PlanRunner::confirm_persistent() {
+Task<Result<void>> DeviceModel::confirm_persistent() {
   if (std::ranges::find(choices_, kVariant, &kernels::Choice::variant) == choices_.end()) {
     const auto refused =
         std::ranges::find(choices_, std::string("decode_layers"), &kernels::Choice::operation);
@@ -116,7 +116,7 @@ Task<Result<void>> PlanRunner::confirm_persistent() {
   co_return Result<void>();
 }
 
-std::unique_ptr<TicketWatch> PlanRunner::make_watch() {
+std::unique_ptr<TicketWatch> DeviceModel::make_watch() {
   if (!uses_persistent()) return nullptr;
   return std::make_unique<FaultWatch>(device_, *exchange_, std::move(faults_), [this] {
     if (persistent_refused_) return false;

@@ -1,4 +1,4 @@
-// PlanRunner's vision tower: when there is one, the graph of prompts with pictures, and what their plans read.
+// DeviceModel's vision tower: when there is one, the graph of prompts with pictures, and what their plans read.
 #include <algorithm>
 #include <optional>
 #include <type_traits>
@@ -12,7 +12,7 @@
 #include "formats/architectures/tower.h"
 #include "formats/tower_padding.h"
 #include "kernels/attention/attention.h"
-#include "model/plan_runner.h"
+#include "model/device_model.h"
 
 namespace doppler::model {
 namespace {
@@ -68,10 +68,10 @@ uint64_t steps_bytes(const formats::ModelConfig& config) { return config.rope.ro
 
 }  // namespace
 
-bool PlanRunner::knows_image_token(uint32_t token) const { return images_ && images_->knows(token); }
+bool DeviceModel::knows_image_token(uint32_t token) const { return images_ && images_->knows(token); }
 
-Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint,
-                                           const LoadProgress& progress) {
+Task<Result<void>> DeviceModel::load_images(const formats::Checkpoint& checkpoint,
+                                            const LoadProgress& progress) {
   auto reading = formats::read_vision_files(checkpoint, options_.projector);
   DP_CO_TRY(const auto files, co_await std::move(reading));
   if (!files) co_return Result<void>();
@@ -138,13 +138,13 @@ Task<Result<void>> PlanRunner::load_images(const formats::Checkpoint& checkpoint
 }
 
 // After load_images(), which checks the family of models that read pictures.
-Result<void> PlanRunner::check_pan_and_scan(const std::string& name) const {
+Result<void> DeviceModel::check_pan_and_scan(const std::string& name) const {
   if (images_) return {};
   return fail(ErrorKind::kUnsupported, "Pan and scan (--pan-and-scan) is for pictures, and %s reads none.",
               name.c_str());
 }
 
-Task<Result<void>> PlanRunner::make_image_buffers(gpu::PlanBuilder& builder) {
+Task<Result<void>> DeviceModel::make_image_buffers(gpu::PlanBuilder& builder) {
   views_.images = builder.external(images_->buffer());
   DP_CO_TRY(image_places_,
             co_await buffer(builder, "image_places", step_rows() * 4ull, &views_.image_places));
@@ -169,13 +169,13 @@ Task<Result<void>> PlanRunner::make_image_buffers(gpu::PlanBuilder& builder) {
   co_return Result<void>();
 }
 
-Result<void> PlanRunner::make_image_graph() {
+Result<void> DeviceModel::make_image_graph() {
   DP_TRY(image_graph_, families::build_image_graph(config_, images_->encoder().tower()));
   image_bound_ = with_image_nodes(bound_, image_graph_);
   return {};
 }
 
-void PlanRunner::set_image_io(const PlanRow& row, lowering::StepIo& io) const {
+void DeviceModel::set_image_io(const PlanRow& row, lowering::StepIo& io) const {
   if (!images_) return;
   if (formats::has_axes(config_.rope)) {
     const auto places = has_many() ? kernels::RopePlaces::kShiftedBySlot : kernels::RopePlaces::kShifted;
@@ -198,7 +198,7 @@ void PlanRunner::set_image_io(const PlanRow& row, lowering::StepIo& io) const {
   if (image_spans_) io.spans = {.all = views_.image_spans, .windows = views_.image_window_spans};
 }
 
-ImageInputs PlanRunner::image_inputs() const {
+ImageInputs DeviceModel::image_inputs() const {
   if (!images_) return {};
   return {.store = images_.get(),
           .places = image_places_,

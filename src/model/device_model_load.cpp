@@ -1,4 +1,4 @@
-// PlanRunner::load: memory plan, buffers, weights, recording of all plans, and their one build.
+// DeviceModel::load: memory plan, buffers, weights, recording of all plans, and their one build.
 #include <algorithm>
 #include <chrono>
 
@@ -13,9 +13,9 @@
 #include "kernels/step/next.h"
 #include "lowering/lowering.h"
 #include "model/bind_weights.h"
+#include "model/device_model.h"
 #include "model/load_estimate.h"
 #include "model/plan_row.h"
-#include "model/plan_runner.h"
 
 namespace doppler::model {
 namespace {
@@ -31,9 +31,9 @@ constexpr uint64_t kAllLogitsBytes = 32ull << 20;
 
 }  // namespace
 
-Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
-                                                           const formats::Checkpoint& checkpoint,
-                                                           RunnerOptions options, LoadProgress progress) {
+Task<Result<std::unique_ptr<DeviceModel>>> DeviceModel::load(gpu::Device& device,
+                                                             const formats::Checkpoint& checkpoint,
+                                                             RunnerOptions options, LoadProgress progress) {
   const auto load_start = Clock::now();
   DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
   DP_CO_TRY(formats::ModelConfig config, formats::read_config(checkpoint));
@@ -92,7 +92,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   estimate.weight_bytes += estimate_adapters(options.adapters, config);
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
-  std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
+  std::unique_ptr<DeviceModel> runner(new DeviceModel(device, std::move(config), std::move(options)));
   if (std::exchange(runner->options_.images, false)) {
     auto loading = runner->load_images(checkpoint, progress);
     DP_CO_CHECK_WHILE(co_await std::move(loading), "loading the vision tower of %s",
@@ -149,7 +149,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     RunnerOptions again = asked;
     again.drafting = Drafting::kOff;
     auto loading = load(device, checkpoint, std::move(again), std::move(progress));
-    DP_CO_TRY(std::unique_ptr<PlanRunner> without, co_await std::move(loading));
+    DP_CO_TRY(std::unique_ptr<DeviceModel> without, co_await std::move(loading));
     without->refuse_drafts(recorded.error().message());
     co_return without;
   }
@@ -206,7 +206,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   co_return runner;
 }
 
-ChoiceShape PlanRunner::choice_shape() const {
+ChoiceShape DeviceModel::choice_shape() const {
   ChoiceShape shape{.sequences = 1,
                     .vocab_size = config_.vocab_size,
                     .tickets = options_.tickets,
@@ -220,7 +220,7 @@ ChoiceShape PlanRunner::choice_shape() const {
 }
 
 // A forced variant of an operation that this model does not have changes nothing; that must not go unseen.
-void PlanRunner::warn_unused_kernels() const {
+void DeviceModel::warn_unused_kernels() const {
   for (const auto& [operation, variant] : options_.policy.forced) {
     if (std::ranges::find(choices_, operation, &kernels::Choice::operation) == choices_.end()) {
       log(LogLevel::kWarning, "Variant %s was asked for, but the plans of this model have no operation %s.",
@@ -230,8 +230,8 @@ void PlanRunner::warn_unused_kernels() const {
 }
 
 // Makes the room for adapters. The plans read it, so it comes before they are recorded.
-Task<Result<void>> PlanRunner::make_adapters(gpu::PlanBuilder& builder,
-                                             const formats::Checkpoint& checkpoint) {
+Task<Result<void>> DeviceModel::make_adapters(gpu::PlanBuilder& builder,
+                                              const formats::Checkpoint& checkpoint) {
   const AdapterRoom& room = options_.adapters;
   auto making = adapters_.make(device_, builder, graph_, checkpoint, config_, room, tables_.sequences);
   DP_CO_TRY(bound_.adapters, co_await std::move(making));
@@ -241,15 +241,15 @@ Task<Result<void>> PlanRunner::make_adapters(gpu::PlanBuilder& builder,
   co_return Result<void>();
 }
 
-Task<Result<void>> PlanRunner::load_adapters() {
+Task<Result<void>> DeviceModel::load_adapters() {
   auto loading = adapters_.load_first();
   DP_CO_CHECK(co_await std::move(loading));
   if (!options_.all_logits) co_return Result<void>();
   co_return adapters_.begin(0, adapters_.first(), 0);
 }
 
-Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
-                                              kernels::TensorView* view) {
+Task<Result<gpu::Buffer*>> DeviceModel::buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
+                                               kernels::TensorView* view) {
   gpu::BufferDesc desc{.name = name, .bytes = (bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
   buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
@@ -257,7 +257,7 @@ Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const c
   co_return buffers_.back().get();
 }
 
-Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
+Task<Result<void>> DeviceModel::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
   const uint64_t sequences = std::max(1u, tables_.sequences);
   const uint64_t rows = step_rows();

@@ -1,4 +1,4 @@
-// PlanRunner's plans for many sequences: which there are, how their steps begin and end, and what SequencePlans gets.
+// DeviceModel's plans for many sequences: which there are, how their steps begin and end, and what SequencePlans gets.
 // Read next: sequence_plans.h.
 #include <algorithm>
 
@@ -60,7 +60,7 @@ uint32_t prompt_share_of(const kernels::Policy& policy, const gpu::Caps& caps) {
 
 }  // namespace
 
-void PlanRunner::make_tables() {
+void DeviceModel::make_tables() {
   if (options_.max_sequences == 0) return;
   tables_ = {.sequences = options_.max_sequences,
              .rows = options_.chunk + options_.max_sequences,
@@ -69,7 +69,7 @@ void PlanRunner::make_tables() {
              .has_windows = options_.window_tokens != 0};
 }
 
-std::vector<PlanRow> PlanRunner::many_plan_rows() const {
+std::vector<PlanRow> DeviceModel::many_plan_rows() const {
   std::vector<PlanRow> rows;
   for (const uint32_t most : piece_classes_of(tables_)) {
     const std::string name = "many.pieces." + std::to_string(most);
@@ -102,7 +102,7 @@ std::vector<PlanRow> PlanRunner::many_plan_rows() const {
   return rows;
 }
 
-Result<void> PlanRunner::record_arrange(gpu::PlanBuilder& builder) {
+Result<void> DeviceModel::record_arrange(gpu::PlanBuilder& builder) {
   builder.begin("many.arrange", 1);
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
@@ -118,15 +118,15 @@ Result<void> PlanRunner::record_arrange(gpu::PlanBuilder& builder) {
 }
 
 // Counts the rows that choose a token.
-kernels::Context PlanRunner::context_of_slots(const kernels::Context& ctx, const PlanRow& row) const {
+kernels::Context DeviceModel::context_of_slots(const kernels::Context& ctx, const PlanRow& row) const {
   kernels::Context of_slots = ctx;
   if (row.logits_rows == LogitsRows::kSampled) of_slots.max_rows = of_slots.fixed_rows = tables_.sequences;
   return of_slots;
 }
 
 // Behind the logits: each chosen row's token, and the tables of the next step.
-Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
-                                         const lowering::Logits& logits, const PlanRow& row) {
+Result<void> DeviceModel::record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                          const lowering::Logits& logits, const PlanRow& row) {
   if (row.logits_rows == LogitsRows::kNone || !ends_model()) return {};
   if (row.is_draft()) return record_many_draft_end(ctx, logits, row);
   DP_CHECK(record_first_choice(ctx, io, logits, row));
@@ -140,7 +140,7 @@ Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::
                                                     .vocab_size = config_.vocab_size});
 }
 
-Task<Result<void>> PlanRunner::make_many() {
+Task<Result<void>> DeviceModel::make_many() {
   SequenceBuffers buffers{
       .state = state_,
       .tokens = tokens_,

@@ -1,19 +1,19 @@
-// PlanRunner's plans and buffers of a part of a model, whose other layers lie on other devices. A part that does not
+// DeviceModel's plans and buffers of a part of a model, whose other layers lie on other devices. A part that does not
 // begin the model reads the residual stream, and one that does not end it leaves the stream for the next part. Read
 // next: split_sequence_native.h.
 #include <algorithm>
 
 #include "kernels/attention/attention.h"
 #include "lowering/lowering.h"
+#include "model/device_model.h"
 #include "model/plan_row.h"
-#include "model/plan_runner.h"
 
 namespace doppler::model {
 
 using lowering::LogitsRows;
 
 // Nothing is chosen in such a part, so that a plan serves greedy and sampled steps.
-std::vector<PlanRow> PlanRunner::plan_rows_of_part() const {
+std::vector<PlanRow> DeviceModel::plan_rows_of_part() const {
   std::vector<PlanRow> rows;
   if (has_many()) {
     rows = many_plan_rows();
@@ -40,7 +40,7 @@ std::vector<PlanRow> PlanRunner::plan_rows_of_part() const {
 
 // With the rule step_tail the step before makes a step's first row, since it chooses the token. Here the token comes
 // from another device, and the step itself makes that row.
-Result<void> PlanRunner::record_step_input(kernels::Context ctx, const lowering::StepIo& io) {
+Result<void> DeviceModel::record_step_input(kernels::Context ctx, const lowering::StepIo& io) {
   lowering::PlanReport of_input;  // the plan itself reports its rules
   lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, of_input);
   DP_TRY(kernels::EmbedNorm input, lowering.step_input());
@@ -49,7 +49,7 @@ Result<void> PlanRunner::record_step_input(kernels::Context ctx, const lowering:
   return kernels::record(ctx, input);
 }
 
-Task<Result<void>> PlanRunner::make_stream_buffers(gpu::PlanBuilder& builder) {
+Task<Result<void>> DeviceModel::make_stream_buffers(gpu::PlanBuilder& builder) {
   const uint64_t row_bytes = uint64_t{config_.hidden_dim} * sizeof(float);
   if (!formats::begins_model(config_)) {
     DP_CO_TRY(const gpu::Buffer* const made,
