@@ -25,7 +25,7 @@ export function readAdapter(given) {
     throw wrong(`An adapter has the source ${shown(source)}; allowed are an address, a Hugging Face name, a File, Files of one folder or a handle of one.`);
   }
   if (typeof name !== 'string') throw wrong(`An adapter has the name ${shown(name)}; a name is a text.`);
-  if (!Number.isFinite(scale)) throw wrong(`An adapter has the scale ${shown(scale)}; a scale is a number.`);
+  if (typeof scale !== 'number' || !Number.isFinite(Math.fround(scale))) throw wrong(`An adapter has the scale ${shown(scale)}; a scale is a number.`);
   return { source: absolute(source), name, scale, headers };
 }
 

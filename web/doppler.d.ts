@@ -195,7 +195,10 @@ export class Doppler extends EventTarget {
    * same name. The model must have room for it (LoadOptions.adapterSlots); it is not loaded again.
    */
   loadAdapter(name: string, source: ModelSource, options?: AdapterOptions & { signal?: AbortSignal }): Promise<AdapterInfo>;
-  /** Answers under way keep the adapter. Rejects if no adapter has this name. */
+  /**
+   * Answers under way keep the adapter, unless the device or the worker is lost meanwhile. Rejects if no adapter has
+   * this name.
+   */
   unloadAdapter(name: string): Promise<void>;
   /** The adapters with names. */
   adapters(): Promise<AdapterInfo[]>;

@@ -22,6 +22,7 @@ const kNoAnswer = { text: '', tokens: [], stop: 'cancelled', timings: { prompt_t
   counters: { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 } };
 const kNoVocabulary = { bytes: new Uint8Array(0), ends: [] }; // of a model whose tokenizer cannot be used
 const kOneLine = 0; // of all requests to a model for one sequence, and of all for vectors or scores: a text at a time
+const kAdapterLine = -1; // of what loads and unloads adapters: the last call counts
 const kMostPictures = 64; // as src/web/web_pictures.h keeps
 const kFirstPictureToken = 2 ** 31; // src/model/held_image.h
 const kMostRecoveries = 3; // of one generation, without a token between them
@@ -44,7 +45,7 @@ const kMostRecoveries = 3; // of one generation, without a token between them
 export class Engine {
   /** @type {Instance | null} */ #instance = null;
   /** @type {Map<number, number[]>} */ #sessions = new Map(); // number -> the tokens of its text
-  /** @type {Map<number, Promise<void>>} */ #lines = new Map(); // session, or kOneLine -> its last request
+  /** @type {Map<number, Promise<void>>} */ #lines = new Map(); // session, kOneLine or kAdapterLine -> its last request
   /** @type {Promise<void> | null} */ #reopening = null;
   #grammars = new Grammars((opens) => this.platform.loadGrammars(this.#loading.grammars, opens));
   /** @type {any} */ #loading = null; // how to load again: what #start() takes
@@ -139,7 +140,9 @@ export class Engine {
   }
   /** Answers with the adapters that have names. @param {import('./lora.mjs').Change} change @param {Caller} caller */
   adapters(change, { signal }) {
-    return this.#onDevice((instance) => this.#loading.lora.change(instance, change, signal));
+    const lora = this.#loading?.lora;
+    const either = AbortSignal.any([signal, this.#life.signal]);
+    return this.#inLine(() => this.#onDevice((instance) => lora.change(instance, change, either)), kAdapterLine);
   }
   tokenize(request) {
     return this.#ask('tokenize', request).then((answer) => answer.tokens);
@@ -308,7 +311,7 @@ export class Engine {
   /** The instance, on a new device where the last one was lost. @returns {Promise<Instance>} */
   async #ready() {
     if (!this.#loading) throw new DopplerError('invalid-input', 'The model was unloaded.');
-    while (!this.#instance || this.#instance.lost) {
+    while (this.#reopening || !this.#instance || this.#instance.lost) {
       this.#reopening ??= this.#reopen().finally(() => (this.#reopening = null));
       await this.#reopening;
     }
@@ -322,7 +325,7 @@ export class Engine {
     // The same pictures in the same order have the same tokens again.
     const instance = /** @type {Instance} */ (/** @type {unknown} */ (this.#instance));
     for (const bytes of this.#pictures.slice(0, kMostPictures)) await instance.picture(bytes);
-    await this.#loading.lora.again(instance);
+    await this.#loading.lora.again(instance, (error) => isLost(instance, error));
     this.emit('restored', undefined);
   }
 

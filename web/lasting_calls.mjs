@@ -101,7 +101,12 @@ export class LastingCalls {
    */
   #note(method, request, answer) {
     const { session, from, tokens, load, unload } = request ?? {};
-    if (method === 'adapters' && (load || unload)) this.#adapters.set(load?.name ?? unload, request);
+    if (method === 'adapters' && (load || unload)) {
+      const name = load?.name ?? unload;
+      const isOfLoad = this.#loaded.options.adapters?.some((/** @type {{name: string}} */ one) => one.name === name);
+      if (load || isOfLoad) this.#adapters.set(name, request);
+      else this.#adapters.delete(name);
+    }
     if (!session) return;
     if (method === 'openSession') this.#sessions.set(session, [...(tokens ?? this.#sessions.get(from) ?? [])]);
     if (method === 'generate' || method === 'restoreSession') this.#sessions.set(session, answer.sessionTokens);

@@ -1,5 +1,6 @@
 // Adapters (LoRA) on the engine's side: those that a model is loaded with, and those that come and go by name. Their
 // files stay open, since a new device needs them again. Read next: adapter_fields.mjs, which reads what callers give.
+import { throwIfAborted } from './errors.mjs';
 import { openBlob } from './files_blob.mjs';
 import { openSource } from './sources.mjs';
 
@@ -7,6 +8,8 @@ import { openSource } from './sources.mjs';
 /** @typedef {import('./adapter_fields.mjs').AdapterFile} AdapterFile */
 /** @typedef {{access: FileAccess, name: string, scale: number}} Opened */
 /** @typedef {{load?: AdapterFile, unload?: string}} Change neither: the adapters are only listed */
+
+const kMostKept = 256 * 2 ** 20; // bytes of a file
 
 export class Lora {
   #options;
@@ -37,17 +40,26 @@ export class Lora {
     }
     if (!load) return instance.changeAdapters({});
     const opened = await this.#opened(load, signal);
+    throwIfAborted(signal);
     const loaded = await instance.changeAdapters({ load: opened });
     this.#later.set(load.name, opened);
     return loaded;
   }
 
-  /** Brings a new device to the same adapters. @param {import('./instance.mjs').Instance} instance */
-  async again(instance) {
+  /**
+   * Brings a new device to the same adapters. If one cannot be read again, only answers that ask for it fail.
+   * @param {import('./instance.mjs').Instance} instance @param {(error: any) => Promise<boolean>} isLost the device
+   */
+  async again(instance, isLost) {
     const named = new Set(this.first?.list.map(({ name }) => name));
     for (const [name, load] of this.#later) {
-      if (load) await instance.changeAdapters({ load });
-      else if (named.has(name)) await instance.changeAdapters({ unload: name });
+      if (!load && !named.has(name)) continue;
+      try {
+        await instance.changeAdapters(load ? { load } : { unload: name });
+      } catch (error) {
+        if (await isLost(error)) throw error;
+        this.#options.warn?.(`The adapter "${name}" is not there any more: ${/** @type {Error} */ (error).message}`);
+      }
     }
   }
 
@@ -60,7 +72,8 @@ export class Lora {
 }
 
 /**
- * An adapter is read tensor by tensor, which would be as many requests: a file of the network is kept when it was read.
+ * An adapter is read tensor by tensor, which would be as many requests: a file of the network is kept when it was read,
+ * unless it is large.
  * @param {FileAccess} access @returns {FileAccess}
  */
 function keptWhole(access) {
@@ -69,7 +82,7 @@ function keptWhole(access) {
     const known = kept.get(name);
     if (known) return openBlob(known, name);
     const file = await access.open(name);
-    if (!file?.isRemote) return file;
+    if (!file?.isRemote || file.size > kMostKept) return file;
     const blob = new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (await file.read(0, file.size))]);
     kept.set(name, blob);
     return openBlob(blob, file.name);

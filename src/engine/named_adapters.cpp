@@ -33,12 +33,13 @@ Result<std::shared_ptr<const model::AdapterMix>> NamedAdapters::mix_of(
     if (it == adapters_.end()) {
       return fail(ErrorKind::kInvalidInput, "There is no adapter \"%s\".", printable(use.name).c_str());
     }
-    if (!std::isfinite(use.scale)) {
+    const float scale = use.scale * it->second.scale;
+    if (!std::isfinite(scale)) {
       return fail(ErrorKind::kInvalidInput, "The scale of adapter \"%s\" is no number.",
                   printable(use.name).c_str());
     }
     if (use.scale == 0) continue;
-    mix->parts.push_back({.adapter = it->second.adapter, .scale = use.scale * it->second.scale});
+    mix->parts.push_back({.adapter = it->second.adapter, .scale = scale});
   }
   if (mix->parts.empty()) return std::shared_ptr<const model::AdapterMix>();
   return std::shared_ptr<const model::AdapterMix>(std::move(mix));

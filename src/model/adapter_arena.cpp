@@ -53,7 +53,9 @@ uint64_t estimate_adapters(const AdapterRoom& room, const formats::ModelConfig& 
     const bool is_wanted =
         (room.everywhere && is_in_layer(placed.row->id)) || has_any(room.first, placed.row->id, placed.layer);
     if (stored.shape.size() != 2 || placed.row->is_norm || !is_wanted) continue;
-    floats += rank * (stored.shape[0] + stored.shape[1]);
+    const uint64_t k = LowRankDown::padded_k(static_cast<uint32_t>(stored.shape[1]));
+    const uint64_t b_vec4s = LowRankUp::b_vec4s(static_cast<uint32_t>(rank), /*is_affine=*/true);
+    floats += rank * k + b_vec4s * 4 * stored.shape[0];
   }
   return floats * room.slots * sizeof(float);
 }

@@ -162,11 +162,11 @@ Task<Result<void>> DraftPlans::build(DraftNeed need, uint32_t next_rows, Record 
   auto made_for = std::ranges::find(made_, need, &Made::need);
   if (made_for == made_.end()) {
     made_for = made_.insert(made_.end(), Made{.need = need, .rows = {}, .plans = {}});
-    made_for->rows.reserve(std::size(kDraftKinds));  // callers hold references
-    made_for->plans.reserve(std::size(kDraftKinds));
+    made_for->rows.reserve(std::size(kDraftKinds));  // callers hold spans
   }
   const auto at = std::ranges::lower_bound(made_for->rows, next_rows) - made_for->rows.begin();
-  made_for->plans.insert(made_for->plans.begin() + at, std::move(*next));
+  plans_.push_back(std::move(*next));
+  made_for->plans.insert(made_for->plans.begin() + at, &plans_.back());
   made_for->rows.insert(made_for->rows.begin() + at, next_rows);
   co_return Result<void>();
 }
@@ -246,12 +246,12 @@ Result<void> DraftPlans::write_masks(gpu::Device& device, uint32_t first,
 
 const gpu::Plan& DraftPlans::plan(const DraftNeed& need, uint32_t rows) const {
   const Made& made = *find(need);
-  return made.plans[static_cast<size_t>(std::ranges::find(made.rows, rows) - made.rows.begin())];
+  return *made.plans[static_cast<size_t>(std::ranges::find(made.rows, rows) - made.rows.begin())];
 }
 
 const gpu::Plan& DraftPlans::least_plan(const DraftNeed& need, uint32_t rows) const {
   const Made& made = *find(need);
-  return made.plans[static_cast<size_t>(std::ranges::lower_bound(made.rows, rows) - made.rows.begin())];
+  return *made.plans[static_cast<size_t>(std::ranges::lower_bound(made.rows, rows) - made.rows.begin())];
 }
 
 }  // namespace doppler::model

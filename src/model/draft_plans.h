@@ -62,7 +62,7 @@ class DraftPlans {
   const gpu::Plan& plan(const DraftNeed& need, uint32_t rows) const;
   // The plan of the fewest rows that has so many.
   const gpu::Plan& least_plan(const DraftNeed& need, uint32_t rows) const;
-  std::span<const gpu::Plan> plans(const DraftNeed& need) const { return find(need)->plans; }
+  std::span<const gpu::Plan* const> plans(const DraftNeed& need) const { return find(need)->plans; }
   const gpu::Plan& text_plan() const { return *text_plan_; }
   const gpu::Buffer& text() const { return *text_; }
   // Writes the settings of rows of a choice that is not greedy, from `first` on. Call this only if such plans are
@@ -84,7 +84,7 @@ class DraftPlans {
   struct Made {
     DraftNeed need;
     std::vector<uint32_t> rows;
-    std::vector<gpu::Plan> plans;  // one each
+    std::vector<const gpu::Plan*> plans;  // one each
   };
   Task<Result<gpu::Buffer*>> buffer(gpu::Device& device, gpu::PlanBuilder& builder, const char* name,
                                     uint64_t bytes, kernels::TensorView* view);
@@ -106,6 +106,7 @@ class DraftPlans {
   gpu::Buffer *text_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *breakers_ = nullptr, *masks_ = nullptr;
   const ChoicePlans* choices_ = nullptr;
   std::optional<gpu::Plan> text_plan_;
+  std::deque<gpu::Plan> plans_;  // callers keep their addresses
   std::deque<Made> made_;
   std::vector<DraftNeed> failed_;
   uint64_t objects_created_ = 0;

@@ -251,7 +251,9 @@ Result<void> choose_expert_slots(RunnerOptions& options, const formats::ModelCon
     if (estimate.expert_bytes == 0) return refuse("the model has none");
     if (options.policy.name == "persistent") return refuse("the lane persistent does not stop for them");
   } else {
-    const bool is_too_large = caps.memory_bytes != 0 && estimate.total() > caps.memory_bytes;
+    // With several sequences the pool leaves a tenth for other things on the device.
+    const uint64_t most = options.max_sequences == 0 ? caps.memory_bytes : caps.memory_bytes / 10 * 9;
+    const bool is_too_large = caps.memory_bytes != 0 && estimate.total() > most;
     if (!is_too_large || estimate.expert_bytes == 0 || !pages_experts() ||
         options.policy.name == "persistent") {
       return {};

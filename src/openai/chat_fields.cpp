@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+
 namespace doppler::openai {
 namespace {
 

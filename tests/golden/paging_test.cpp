@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "formats/convert/convert_native.h"
 #include "formats/rdrr/test_models.h"
@@ -226,6 +227,24 @@ TEST_P(PagingWithDrafts, DraftsDoNotChangeTheAnswer) {
     EXPECT_EQ(got.tokens, wanted.tokens);
     EXPECT_GT(got.timings.accepted_tokens, 20u);
   }
+}
+
+// The pager knows a plan's parts by its address. Plans of fewer rows are made after those of more.
+TEST_P(PagingWithDrafts, PlansStayWhereTheyAre) {
+  const auto many = load(kSlots, {.chunk = 16, .max_sequences = 8, .block_len = 8});
+  const model::DraftNeed need{.drafter = model::Drafter::kGiven, .greedy = true};
+  std::map<uint32_t, const gpu::Plan*> places;
+  for (const uint32_t slots : {8u, 4u, 1u}) {
+    while (many->runner()->may_prepare_drafts(need, slots)) {
+      ASSERT_TRUE(gpu::run_to_completion(device(), many->runner()->prepare_drafts(need, slots)));
+      for (const uint32_t rows : many->runner()->draft_rows(need)) {
+        const gpu::Plan* const plan = &many->draft_plans().plan(need, rows);
+        EXPECT_EQ(places.try_emplace(rows, plan).first->second, plan) << rows;
+        EXPECT_EQ(plan->max_rows, rows);
+      }
+    }
+  }
+  EXPECT_GT(places.size(), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Paging, testing::ValuesIn(kSetups),

@@ -81,7 +81,7 @@ void visit_drafts(model::DeviceModel& runner, const Case& wanted,
     while (runner.one()->may_prepare_drafts(need, 1) && now(runner.one()->prepare_drafts(need, 1))) {
     }
     if (runner.one()->draft_rows(need).empty()) continue;
-    visit(runner.draft_plans().plans(need));
+    for (const gpu::Plan* plan : runner.draft_plans().plans(need)) visit({plan, 1});
   }
 }
 

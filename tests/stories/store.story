@@ -24,7 +24,7 @@ It fits
 $ doppler bench $FLAGS --dry-run --synthetic llama-tiny -o json 2>/dev/null | grep '"fits"'
   "fits": true,
 $ doppler run $FLAGS --dry-run --synthetic llama-tiny:q8_0 --lora-slots 2 --lora-rank 8 2>/dev/null | grep '^of them'
-~of them adapters +608\.0 KiB
+~of them adapters +768\.0 KiB
 
 == embeddings of each layer stay in the file
 needs webgpu

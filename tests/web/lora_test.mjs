@@ -3,7 +3,8 @@
 //   GOLDEN_DIR  the unpacked tests/data/families_llama
 // Exit status 77: there is no WebGPU device. A new adapter among the fixtures needs no line here.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Doppler } from '../../web/node.mjs';
 import { check, kExact, withModel } from './node_models.mjs';
@@ -102,6 +103,38 @@ check('on a lost device the adapters are there again: those of the load that wer
   });
 });
 
+check('an adapter that a new device cannot read again is missed by those who ask for it, and by no others', '', async () => {
+  /** @type {any[]} */ const devices = [];
+  /** @type {string[]} */ const warnings = [];
+  const gpu = await spiedGpu(await Doppler.gpu(), (device) => devices.push(device));
+  const folder = mkdtempSync(join(tmpdir(), 'lora-'));
+  cpSync(llama.pathOf('rslora'), join(folder, 'gone'), { recursive: true });
+  await withModel(llama.model, { ...kRoom, device: { gpu } }, async (doppler) => {
+    doppler.addEventListener('warning', ({ detail }) => warnings.push(detail));
+    await doppler.loadAdapter('gone', join(folder, 'gone'));
+    await doppler.loadAdapter('later', llama.pathOf('all_r8'));
+    rmSync(folder, { recursive: true });
+    devices.at(-1).destroy();
+    // All at once: none of them may find a device that has not its adapters yet.
+    const answers = await Promise.all([[], [{ name: 'later' }], [{ name: 'later' }]].map((list) => answered(doppler, llama, list)));
+    assert.deepEqual(answers, ['base', 'all_r8', 'all_r8'].map((name) => llama.tokens(name)));
+    await assert.rejects(answered(doppler, llama, [{ name: 'gone' }]), { message: 'There is no adapter "gone".' });
+    assert.match(warnings.join('\n'), /^The adapter "gone" is not there any more: /);
+  });
+});
+
+check('of two loads of one name the last counts, and a load that was cancelled does not', '', async () => {
+  await withModel(llama.model, kRoom, async (doppler) => {
+    await Promise.all(['dora', 'rslora'].map((name) => doppler.loadAdapter('same', llama.pathOf(name))));
+    assert.deepEqual(await answered(doppler, llama, [{ name: 'same' }]), llama.tokens('rslora'));
+    const abort = new AbortController();
+    const loading = doppler.loadAdapter('same', llama.pathOf('dora'), { signal: abort.signal });
+    abort.abort();
+    await assert.rejects(loading, { kind: 'cancelled' });
+    assert.deepEqual(await answered(doppler, llama, [{ name: 'same' }]), llama.tokens('rslora'));
+  });
+});
+
 check('four requests of different adapters together give what each gives alone', '', async () => {
   await withModel(llama.model, { ...kRoom, sequences: 4 }, async (doppler) => {
     for (const name of kMixes) await doppler.loadAdapter(name, llama.pathOf(name));
@@ -117,6 +150,7 @@ check('a wrong adapter is refused in a sentence, and the model answers as before
     [{ adapters: 'dora' }, 'Option adapters is "dora"; allowed is a list of {source, name, scale, headers}.'],
     [{ adapters: [{ name: 'x' }] }, /^An adapter has the source undefined; allowed are an address, /],
     [{ adapters: [{ source: root, scale: 'big' }] }, 'An adapter has the scale "big"; a scale is a number.'],
+    [{ adapters: [{ source: root, scale: 1e39 }] }, 'An adapter has the scale 1e+39; a scale is a number.'],
     [{ adapters: [{ source: root, rank: 8 }] }, 'An adapter has "rank", which is not known; known are: source, name, scale, headers.'],
     [{ adapterSlots: -1 }, 'Option adapterSlots is -1; allowed is 0 to 256.'],
     [{ adapterRank: 2000 }, 'Option adapterRank is 2000; allowed is 0 to 1024.'],

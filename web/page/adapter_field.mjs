@@ -35,7 +35,7 @@ export function adapterField(host) {
   const picker = h('input', { type: 'file', multiple: true, accept: '.gguf,.json,.safetensors', class: 'only-read', tabindex: '-1', 'aria-label': 'Adapter files', onchange: () => {
     const files = [...picker.files];
     picker.value = '';
-    if (files.length > 0) void add(() => adapterOf(files));
+    if (files.length > 0) void add(() => adapterOf(files, host.adapters.map(({ name }) => name)));
   } });
   const submit = async (event) => {
     event.preventDefault();

@@ -26,14 +26,15 @@ const kPeftFiles = ['adapter_config.json', 'adapter_model.safetensors'];
 
 /**
  * Reads picked files as an adapter: a GGUF file, or the two files of a PEFT folder.
- * @param {File[]} files
+ * @param {File[]} files @param {string[]} names of other adapters: such a pair has no name of its own
  * @returns {{name: string, source: File | File[]}} throws a sentence
  */
-export function adapterOf(files) {
+export function adapterOf(files, names = []) {
   const [file] = files;
   if (files.length === 1 && /\.gguf$/i.test(file.name)) return { name: file.name.replace(/\.gguf$/i, ''), source: file };
   if (files.length === 2 && kPeftFiles.every((name) => files.some((one) => one.name === name))) {
-    return { name: file.webkitRelativePath?.split('/').at(-2) || 'adapter', source: files };
+    const folder = file.webkitRelativePath?.split('/').at(-2);
+    return { name: folder || freeName('adapter', names), source: files };
   }
   throw new Error(`${files.map(({ name }) => `"${name}"`).join(', ')} is no adapter: choose a .gguf file, or ${kPeftFiles.join(' and ')} together.`);
 }
@@ -41,4 +42,9 @@ export function adapterOf(files) {
 /** @param {File} file @param {number} from @param {number} count */
 async function textOf(file, from, count) {
   return String.fromCharCode(...new Uint8Array(await file.slice(from, from + count).arrayBuffer()));
+}
+
+/** @param {string} name @param {string[]} names @returns {string} the name, with a number if there is one already */
+function freeName(name, names) {
+  for (let i = 2, free = name; ; free = `${name} ${i++}`) if (!names.includes(free)) return free;
 }

@@ -100,7 +100,7 @@ export class ModelHost extends EventTarget {
       }
     }
     const failed = await this.#loadAgain({ adapters, adapterRank: kUsualRank });
-    if (this.adapters.some(({ name }) => name === wanted)) this.chooseAdapter(wanted);
+    if (failed === '' && this.adapters.some(({ name }) => name === wanted)) this.chooseAdapter(wanted);
     return failed;
   }
 
@@ -112,7 +112,7 @@ export class ModelHost extends EventTarget {
   /** @param {string} name */
   async removeAdapter(name) {
     this.#have(this.adapters.filter((one) => one.name !== name), this.adapter === name ? '' : this.adapter);
-    await this.model?.unloadAdapter(name);
+    await this.model?.unloadAdapter(name).catch(() => {}); // a new worker may not have it
   }
 
   /**

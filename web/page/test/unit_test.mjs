@@ -175,6 +175,7 @@ check('files of an adapter are one GGUF file, or the two of a PEFT folder; other
   const peft = files('adapter_model.safetensors', 'adapter_config.json');
   assert.deepEqual(adapterOf([gguf]), { name: 'tone', source: gguf });
   assert.deepEqual(adapterOf(peft), { name: 'adapter', source: peft });
+  assert.deepEqual(adapterOf(peft, ['adapter', 'adapter 2']), { name: 'adapter 3', source: peft });
   const folder = peft.map((file) => ({ ...file, webkitRelativePath: `sql/${file.name}` }));
   assert.equal(adapterOf(folder).name, 'sql');
   for (const names of [['adapter_config.json'], ['adapter_config.json', 'x.safetensors'], ['a.gguf', 'b.gguf'], ['cat.png']]) {
