@@ -207,7 +207,8 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
     if (caps.memory_bytes == 0) return fit;
     // A tenth is left to what else the device has to hold.
     const uint64_t usable = caps.memory_bytes / 10 * 9;
-    const uint64_t taken = one.weight_bytes + one.scratch_bytes + one.ring_bytes + one.state_bytes;
+    const uint64_t taken = one.weight_bytes + estimate_adapters(options.adapters, config) +
+                           one.scratch_bytes + one.ring_bytes + one.state_bytes;
     const uint64_t left = usable > taken ? usable - taken : 0;
     const uint64_t each = one.cache_bytes - one.ring_bytes + plain.copied_bytes;
     return std::min(fit, left / std::max<uint64_t>(1, each) * block_len);

@@ -121,6 +121,23 @@ TEST(LoadEstimate, CheckpointsOfStatesLeaveRoomForThePool) {
   EXPECT_EQ(checkpoints(taken + 8 * 3 * of_one - 1), 2u);
 }
 
+// Room for adapters comes before the pool, which takes what is left of the memory.
+TEST(LoadEstimate, ThePoolLeavesRoomForAdapters) {
+  const auto checkpoint = open("qwen3.5-0.8b:q4_k_m");
+  const formats::ModelConfig config = formats::must(formats::read_config(*checkpoint));
+  gpu::Caps caps;
+  caps.memory_bytes = uint64_t{1} << 30;
+  caps.max_binding_bytes = caps.max_buffer_bytes = uint64_t{2} << 30;
+  const auto pool = [&](uint32_t slots) {
+    RunnerOptions options{.ctx_len = 65536, .chunk = 512, .max_sequences = 4};
+    options.adapters = {.slots = slots, .rank = 16, .everywhere = true, .first = {}};
+    EXPECT_TRUE(fill_pool(options, config, *checkpoint, caps));
+    return options.pool_tokens;
+  };
+  EXPECT_LT(pool(2), pool(0));
+  EXPECT_GT(pool(2), 0u);
+}
+
 // 141 GB of weights on two cards of 80 GB: the shares add up to the whole, and each fits its card.
 TEST(SplitPlan, AModelThatNoCardHoldsFitsTwo) {
   const auto checkpoint = open("llama-3.1-70b:f16");
