@@ -64,7 +64,7 @@ export class LastingCalls {
     return this.#open((reason) => {
       if (this.#isClosed || !this.#loaded) return; // a load under way fails by itself
       this.#beginning = this.#begin(reason).finally(() => (this.#beginning = null));
-      this.#beginning.catch(() => {}); // whoever calls hears of it
+      this.#beginning.catch(() => {}); // the caller gets the error
     });
   }
 

@@ -43,7 +43,7 @@ struct ImageRules {
   uint32_t most_tokens = 0;
   double tolerance = 1;  // above most_pixels, before a picture is cut
   bool splits = false;
-  // Only some families know it. The numbers are those of transformers, for files that say none.
+  // Only some families know pan and scan. The numbers are those of transformers, for files that say none.
   struct PanAndScan {
     bool is_on = false;
     double least_ratio = 1.2;
@@ -75,7 +75,7 @@ Result<ImageRules> read_image_rules(const RuleSources& sources);
 Result<ImageRules> with_pan_and_scan(const ImageRules& rules, std::optional<bool> asked);
 // The tokens of a picture of any size are at most these, with pan and scan too.
 uint32_t most_tokens(const ImageRules& rules);
-// Those of one of its tiles.
+// The tokens of one tile are at most these.
 uint32_t most_tile_tokens(const ImageRules& rules);
 // Pictures of families that shrink them to a number of pixels have no more patches than this from now on. True: they
 // had.

@@ -48,7 +48,7 @@ class AllRows {
   Task<Result<Rows>> run(uint32_t pos, std::span<const uint32_t> tokens, std::span<const uint32_t> types);
 
  private:
-  // Whether the step has pictures.
+  // Returns whether the step has pictures.
   Result<bool> write(uint32_t pos, std::span<const uint32_t> tokens, std::span<const uint32_t> types);
   Task<Result<std::vector<float>>> read(const gpu::Buffer& buffer, uint64_t offset, uint64_t floats);
 

@@ -67,7 +67,7 @@ class ExpertPager {
                                                          RouteBuffers buffers);
 
   // Replays all parts of a plan but the last, and gives that: submitting it ends the step. One step at a time.
-  // `before`: replayed once, before all of it; null: nothing.
+  // `before`: replayed once, before the plan; null: nothing.
   Task<Result<const gpu::Plan*>> run(const gpu::Plan& plan, uint32_t rows, const gpu::Plan* before = nullptr);
 
   const PagingShape& shape() const { return shape_; }

@@ -23,7 +23,7 @@ void tell_of_guessed_pooling(const formats::Checkpoint& checkpoint, const format
 uint32_t read_positions(const formats::ModelConfig& config);
 // CacheLengths::ring_len of a model with these options.
 uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config);
-// The memory for these options, with a cache of these lengths.
+// The memory for these options, with such cache lengths.
 MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelConfig& config,
                            const formats::Checkpoint& checkpoint, const gpu::Caps& caps,
                            CacheLengths lengths);

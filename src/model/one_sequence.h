@@ -139,10 +139,10 @@ class OneSequence final : public HalvedRunner {
   kernels::StepState
       host_state_;      // as the next step over a prompt will write it; pos: of the next token at most
   uint32_t shift_ = 0;  // of the next position of a prompt (ImageStore::axes)
-  std::vector<uint32_t> recent_;  // the last kRecentTokens before the first sampled one
-  std::vector<uint32_t> text_;  // the tokens that are known: the prompt as it is queued, then those collected
-  size_t text_written_ = 0;     // tokens of it in the buffer that the drafter lookup searches
-  bool text_begun_ = false;     // that buffer has a text
+  std::vector<uint32_t> recent_;   // the last kRecentTokens before the first sampled one
+  std::vector<uint32_t> text_;     // the known tokens: the queued prompt, then the collected tokens
+  size_t text_written_ = 0;        // tokens of text_ in the buffer that the drafter lookup searches
+  bool text_begun_ = false;        // that buffer has a text
   bool has_row_settings_ = false;  // the rows of steps that draft have their settings
   uint32_t last_token_ = 0;        // the last token that was collected
   uint32_t next_slot_ = 0, ring_index_ = 0;

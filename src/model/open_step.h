@@ -23,7 +23,7 @@ struct OpenStep {
 // step() and decode() are open() and close().
 class HalvedRunner : public SequenceRunner {
  public:
-  // With pieces it is step(), without any decode().
+  // Opens a step() if there are pieces, or else a decode().
   virtual Result<OpenStep> open(std::span<const uint32_t> decoding, std::span<const Piece> pieces,
                                 const DecodeSteps& steps) = 0;
   virtual Result<Ticket> close(const OpenStep& step) = 0;

@@ -36,7 +36,7 @@ struct SequenceBuffers {
   std::vector<CachePlace> caches;  // keys and values of each layer
   RecurrentStates* states = nullptr;  // of models that have them
   AdapterSet* adapters = nullptr;
-  uint32_t checkpoints = 0;                // of those states
+  uint32_t checkpoints = 0;                // of recurrent states
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
   ImageInputs images = {};
@@ -152,7 +152,7 @@ class SequencePlans final : public HalvedRunner {
   Result<void> check_slot(uint32_t slot) const;
   Result<void> check_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
-  // Whether the step has pictures.
+  // Returns whether the step has pictures.
   Result<bool> write_images(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
   Result<OpenStep> open_pieces(std::span<const uint32_t> decoding, std::span<const Piece> pieces);

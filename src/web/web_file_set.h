@@ -15,7 +15,7 @@ struct WebFiles {
   std::string root;                // what the user named, for messages
   std::string main_file;           // empty: a folder was named
   std::vector<std::string> names;  // in the folder, if the host can tell
-  uint32_t set = 0;                // the host's number of these files; 0: the model's
+  uint32_t set = 0;                // the host's number of the file set; 0: the model's
 };
 std::unique_ptr<formats::FileSet> make_web_file_set(WebFiles files);
 

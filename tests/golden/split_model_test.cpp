@@ -152,7 +152,7 @@ TEST(SplitModel, LayersGoWhereThereIsRoom) {
   EXPECT_EQ(deal({1, 1}, {1, 1000}), (Ranges{{0, 1}, {1, 2}}));
 }
 
-// A card that holds the model has all of it; two that do not share the layers.
+// A card with room for the model has all layers. Two smaller cards share the layers.
 TEST(SplitModel, OnlyAModelThatDoesNotFitIsSplitByItself) {
   auto opening = formats::open_checkpoint(std::move(*formats::open_file_set(kModel)));
   opening.start();

@@ -101,7 +101,7 @@ int list(const std::string& model) {
   return digests.empty() ? 1 : 0;
 }
 
-// Families of the list of which there is no model here; encoders have golden tests of their own.
+// Counts the listed families without a golden model. Encoders have golden tests of their own.
 size_t count_families_without_model() {
   std::set<std::string> shown;
   for (const std::string& model : model_names()) {

@@ -115,7 +115,7 @@ check('an adapter that a new device cannot read again is missed by those who ask
     await doppler.loadAdapter('later', llama.pathOf('all_r8'));
     rmSync(folder, { recursive: true });
     devices.at(-1).destroy();
-    // All at once: none of them may find a device that has not its adapters yet.
+    // The requests come at once. No request may find a device that lacks its adapters.
     const answers = await Promise.all([[], [{ name: 'later' }], [{ name: 'later' }]].map((list) => answered(doppler, llama, list)));
     assert.deepEqual(answers, ['base', 'all_r8', 'all_r8'].map((name) => llama.tokens(name)));
     await assert.rejects(answered(doppler, llama, [{ name: 'gone' }]), { message: 'There is no adapter "gone".' });

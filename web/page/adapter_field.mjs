@@ -48,7 +48,7 @@ export function adapterField(host) {
   const show = () => {
     const names = host.adapters.map(({ name }) => name);
     const wanted = ['', ...names].join('\n');
-    if (choice.dataset.names !== wanted) { // a list that is open is left alone
+    if (choice.dataset.names !== wanted) { // an open list does not change
       choice.dataset.names = wanted;
       choice.replaceChildren(h('option', { value: '' }, 'None'), ...names.map((name) => h('option', { value: name }, name)));
     }
