@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "doppler/image.h"
 #include "doppler/result.h"
 
 namespace doppler {
@@ -73,7 +74,7 @@ struct LoadOptions {
   bool images = true;
   std::string
       mmproj;  // GGUF: path of the tower's file; "": the one beside the model, if there is a single one
-  // Pan and scan (Gemma 3): a picture of which one edge is much longer is read as a whole and in crops along that edge.
+  // Pan and scan (Gemma 3): a picture with one edge much longer is read as a whole and in crops along that edge.
   // Each crop costs as many tokens as the whole. Error: pictures of the model are not cut so.
   bool pan_and_scan = false;
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
@@ -226,20 +227,6 @@ struct Generation {
   std::vector<TokenLogprobs> logprobs;  // one for each token, if requested
   StopReason stop = StopReason::kTokenLimit;
   Timings timings;
-};
-
-// A picture in memory: 8-bit RGB, row by row.
-struct Image {
-  uint32_t width = 0, height = 0;
-  std::vector<uint8_t> rgb;
-  // LoadOptions::pan_and_scan of this picture. Nothing: as the model was loaded.
-  std::optional<bool> pan_and_scan = {};
-
-  // From a file: PNG, JPEG, WebP (still), GIF (its first frame) or BMP. It is upright, and its
-  // transparent parts lie on white.
-  // Errors: another format; more than 64 MiB or 67 million pixels.
-  static Result<std::shared_ptr<const Image>> decode(std::span<const uint8_t> file);
-  static Result<std::shared_ptr<const Image>> load(const std::string& path);
 };
 
 // A picture, or a text if the picture is null.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,20 +20,40 @@ namespace {
 constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of the year",
                                     "There was once a king who had", "An old woman lived with her son"};
 
-Model load(const char* device, uint32_t sequences) {
+const std::string kStoryteller = DOPPLER_SOURCE_DIR "/models/storyteller.gguf";
+
+// In the lane exact, for two sequences on each device. `set` changes the options.
+Model load(const std::string& path, const char* device, const std::function<void(LoadOptions&)>& set = {}) {
   LoadOptions options;
   options.device = device;
   options.lane = "exact";
   options.ctx_len = 128;
   options.chunk = 32;
-  options.sequences = sequences;
+  options.sequences = 2;
   options.tuned = false;
-  auto model = Model::load(DOPPLER_SOURCE_DIR "/models/storyteller.gguf", options);
+  if (set) set(options);
+  auto model = Model::load(path, options);
   if (!model) {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());
     std::exit(1);
   }
   return std::move(*model);
+}
+
+// The submits of the second device; 0 without one.
+uint64_t submits_of_other(Model& model) {
+  const auto& others = Model::Impl::of(model).others;
+  return others.empty() ? 0 : others[0]->device->counters().submits;
+}
+
+std::vector<std::vector<int32_t>> tokens_of(std::vector<Stream>& streams) {
+  std::vector<std::vector<int32_t>> out;
+  for (Stream& stream : streams) {
+    const auto answer = stream.finish();
+    EXPECT_TRUE(answer) << answer.error().message();
+    out.push_back(answer->tokens);
+  }
+  return out;
 }
 
 GenerateOptions sampled(uint32_t tokens) {
@@ -44,7 +65,7 @@ GenerateOptions sampled(uint32_t tokens) {
 }
 
 std::vector<std::string> alone(uint32_t tokens) {
-  Model model = load("0", 2);
+  Model model = load(kStoryteller, "0");
   auto scheduler = model.scheduler();
   std::vector<std::string> texts;
   for (const char* prompt : kPrompts) {
@@ -68,7 +89,7 @@ std::vector<Stream> submit_all(Scheduler& scheduler, uint32_t tokens) {
 
 TEST(Replicas, AnswerAsOneDeviceDoes) {
   const std::vector<std::string> wanted = alone(12);
-  Model model = load("0,0", 2);
+  Model model = load(kStoryteller, "0,0");
   EXPECT_EQ(model.info().adapter, "2 x " + Model::Impl::of(model).device->caps().adapter);
   const uint64_t before = Model::Impl::of(model).others[0]->device->counters().submits;
   auto scheduler = model.scheduler();
@@ -98,10 +119,10 @@ TEST(Replicas, WhatRequestsAskForIsThatOfOneDevice) {
   asked[3].draft = "lookup";
   asked[3].draft_rows = 4;
   asked[3].prediction = "The fox and the crow The fox and the crow";
-  Model one = load("0", 2), two = load("0,0", 2);
+  Model one = load(kStoryteller, "0"), two = load(kStoryteller, "0,0");
   auto of_one = one.scheduler(), of_two = two.scheduler();
   ASSERT_TRUE(of_one && of_two);
-  const uint64_t before = Model::Impl::of(two).others[0]->device->counters().submits;
+  const uint64_t before = submits_of_other(two);
   for (const GenerateOptions& options : asked) {
     const auto wanted = of_one->submit({.prompt = kPrompts[0], .options = options})->finish();
     ASSERT_TRUE(wanted) << wanted.error().message();
@@ -118,7 +139,7 @@ TEST(Replicas, WhatRequestsAskForIsThatOfOneDevice) {
       EXPECT_EQ(got->logprobs.size(), options.logprobs ? got->tokens.size() : 0);
     }
   }
-  EXPECT_GT(Model::Impl::of(two).others[0]->device->counters().submits, before);
+  EXPECT_GT(submits_of_other(two), before);
 }
 
 // Models that are loaded in some way of their own.
@@ -130,21 +151,10 @@ class ReplicasOf : public testing::TestWithParam<Loading> {};
 
 TEST_P(ReplicasOf, AnswerAsOneDeviceDoes) {
   const auto answers = [](const char* device) {
-    LoadOptions options;
-    options.device = device;
-    options.lane = "exact";
-    options.ctx_len = 64;
-    options.chunk = 16;
-    options.sequences = 2;
-    options.tuned = false;
-    GetParam().set(options);
-    auto model = Model::load(std::string(GOLDEN_DIR "/") + GetParam().folder, options);
-    EXPECT_TRUE(model) << model.error().message();
-    auto scheduler = model->scheduler();
+    Model model = load(std::string(GOLDEN_DIR "/") + GetParam().folder, device, GetParam().set);
+    auto scheduler = model.scheduler();
     EXPECT_TRUE(scheduler) << scheduler.error().message();
-    std::vector<uint64_t> before;
-    for (const auto& other : Model::Impl::of(*model).others)
-      before.push_back(other->device->counters().submits);
+    const uint64_t before = submits_of_other(model);
     std::vector<Stream> streams;
     for (int32_t i = 0; i < 6; ++i) {
       auto stream =
@@ -152,14 +162,8 @@ TEST_P(ReplicasOf, AnswerAsOneDeviceDoes) {
       EXPECT_TRUE(stream) << stream.error().message();
       streams.push_back(std::move(*stream));
     }
-    std::vector<std::vector<int32_t>> out;
-    for (Stream& stream : streams) {
-      const auto answer = stream.finish();
-      EXPECT_TRUE(answer) << answer.error().message();
-      out.push_back(answer->tokens);
-    }
-    for (size_t i = 0; i < before.size(); ++i)
-      EXPECT_GT(Model::Impl::of(*model).others[i]->device->counters().submits, before[i]);
+    std::vector<std::vector<int32_t>> out = tokens_of(streams);
+    EXPECT_EQ(submits_of_other(model) > before, std::string_view(device) == "0,0");
     return out;
   };
   EXPECT_EQ(answers("0,0"), answers("0"));
@@ -182,23 +186,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 // A prediction is a text, and this model has no tokenizer. Its greedy text repeats itself, so that drafts are found.
 TEST(Replicas, DraftsDoNotChangeAnswersOnTwoDevices) {
-  const auto load_tiny = [](const char* device) {
-    LoadOptions options;
-    options.device = device;
-    options.lane = "exact";
-    options.ctx_len = 128;
-    options.chunk = 16;
-    options.sequences = 2;
-    options.tuned = false;
-    auto model = Model::load(GOLDEN_DIR "/families_llama/llama", options);
-    EXPECT_TRUE(model) << model.error().message();
-    return std::move(*model);
-  };
   GenerateOptions options = sampled(64);
   options.sampling.temperature = 0;
   options.draft = "off";
   const std::vector<int32_t> prompt = {40, 7, 90, 11};
-  Model one = load_tiny("0"), two = load_tiny("0,0");
+  const std::string llama = GOLDEN_DIR "/families_llama/llama";
+  Model one = load(llama, "0"), two = load(llama, "0,0");
   const auto wanted = one.scheduler()->submit({.prompt = prompt, .options = options})->finish();
   ASSERT_TRUE(wanted) << wanted.error().message();
   options.draft = "lookup";
@@ -224,18 +217,9 @@ TEST(Replicas, PicturesAreSeenOnBothDevices) {
   const auto picture = Image::load(IMAGES_DIR "/images/b.png");
   ASSERT_TRUE(picture) << picture.error().message();
   const auto answers = [&](const char* device) {
-    LoadOptions options;
-    options.device = device;
-    options.lane = "exact";
-    options.ctx_len = 256;
-    options.chunk = 128;
-    options.sequences = 2;
-    options.tuned = false;
-    auto model = Model::load(VISION_DIR "/gemma3", options);
-    EXPECT_TRUE(model) << model.error().message();
-    auto scheduler = model->scheduler();
-    const auto& others = Model::Impl::of(*model).others;
-    const uint64_t before = others.empty() ? 0 : others[0]->device->counters().submits;
+    Model model = load(VISION_DIR "/gemma3", device, [](LoadOptions& o) { o.ctx_len = 256, o.chunk = 128; });
+    auto scheduler = model.scheduler();
+    const uint64_t before = submits_of_other(model);
     std::vector<Stream> streams;
     for (const char* question : {"what", "is", "this", "here"}) {
       Message message{
@@ -244,15 +228,8 @@ TEST(Replicas, PicturesAreSeenOnBothDevices) {
       EXPECT_TRUE(stream) << stream.error().message();
       streams.push_back(std::move(*stream));
     }
-    std::vector<std::vector<int32_t>> out;
-    for (Stream& stream : streams) {
-      const auto answer = stream.finish();
-      EXPECT_TRUE(answer) << answer.error().message();
-      out.push_back(answer->tokens);
-    }
-    if (!others.empty()) {
-      EXPECT_GT(others[0]->device->counters().submits, before);
-    }
+    std::vector<std::vector<int32_t>> out = tokens_of(streams);
+    EXPECT_EQ(submits_of_other(model) > before, std::string_view(device) == "0,0");
     return out;
   };
   EXPECT_EQ(answers("0,0"), answers("0"));
@@ -260,13 +237,9 @@ TEST(Replicas, PicturesAreSeenOnBothDevices) {
 
 TEST(Replicas, EmbeddingsAreThoseOfOneDevice) {
   const auto vector_of = [](const char* device) {
-    LoadOptions options;
-    options.device = device;
-    options.lane = "exact";
-    options.tuned = false;
-    auto model = Model::load(std::string(EMBEDDING_MODELS_DIR) + "/qwen3_embedding", options);
-    EXPECT_TRUE(model) << model.error().message();
-    const auto got = model->embed(std::vector<int32_t>{40, 7, 90, 11}, {});
+    Model model =
+        load(EMBEDDING_MODELS_DIR "/qwen3_embedding", device, [](LoadOptions& o) { o.sequences = 1; });
+    const auto got = model.embed(std::vector<int32_t>{40, 7, 90, 11}, {});
     EXPECT_TRUE(got) << got.error().message();
     return got->values;
   };
@@ -278,7 +251,7 @@ TEST(Replicas, EmbeddingsAreThoseOfOneDevice) {
 TEST(Replicas, ALostDevicesAnswersGoOnOnTheOther) {
   constexpr uint32_t kTokens = 48;  // more than a device has queued when it is lost
   const std::vector<std::string> wanted = alone(kTokens);
-  Model model = load("0,0", 2);
+  Model model = load(kStoryteller, "0,0");
   auto scheduler = model.scheduler();
   std::vector<Stream> streams = submit_all(*scheduler, kTokens);
   for (Stream& stream : streams) {
@@ -306,7 +279,7 @@ TEST(Replicas, ALostDevicesAnswersGoOnOnTheOther) {
 
 TEST(Replicas, SessionsOfOneSequenceRunAtOnceAndAreSaved) {
   const std::string path = testing::TempDir() + "doppler_replicas." + std::to_string(process_id());
-  Model model = load("0,0", 1);
+  Model model = load(kStoryteller, "0,0", [](LoadOptions& o) { o.sequences = 1; });
   std::string first[2], second[2];
   std::vector<std::thread> threads;
   for (size_t i = 0; i < 2; ++i) {
@@ -322,7 +295,7 @@ TEST(Replicas, SessionsOfOneSequenceRunAtOnceAndAreSaved) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  Model one = load("0", 1);
+  Model one = load(kStoryteller, "0", [](LoadOptions& o) { o.sequences = 1; });
   for (size_t i = 0; i < 2; ++i) {
     Session session = one.new_session();
     ASSERT_TRUE(session.restore(path + std::to_string(i)));
